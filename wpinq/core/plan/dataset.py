@@ -39,6 +39,7 @@ class DataSet:
         engine: What computes its answers, if that is not this process (`core/engines/job.py`: `Engine`).
         turn: A lock that is held while its queries are answered, so that each is computed once.
         held: What it holds, once it was looked at: how it was read, the digest, and the state of its files by then.
+        made: What runs made of its records to use it again, by a name; it holds for all units of one version.
     """
 
     reader: Reader = field(repr=False)
@@ -55,6 +56,7 @@ class DataSet:
     engine: object = field(default=None, repr=False)
     turn: RLock = field(default_factory=RLock, repr=False)
     held: list[tuple[str, bytes | None, str | None]] = field(default_factory=list, repr=False)
+    made: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def book(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 from wpinq.core.plan.node import Node, steps
@@ -15,10 +15,15 @@ def rewrite(root: Node, change: Callable[[Node], Node]) -> Node:
         root: The plan.
         change: Maps a step, whose inputs are replaced already, to its replacement, or to itself.
     """
+    return rewrite_all([root], change)[0]
+
+
+def rewrite_all(roots: Sequence[Node], change: Callable[[Node], Node]) -> list[Node]:
+    """The same of several plans; what they have in common stays common."""
     made: dict[Node, Node] = {}
-    for node in steps(root):
+    for node in steps(*roots):
         made[node] = change(_over(node, made))
-    return made[root]
+    return [made[root] for root in roots]
 
 
 def _over(node: Node, made: dict[Node, Node]) -> Node:

@@ -11,6 +11,7 @@ from weakref import WeakSet
 from wpinq.core.engines import select
 from wpinq.core.engines.job import Engine, Job
 from wpinq.core.plan.node import Node, sources
+from wpinq.core.runs.people_index import indexed
 from wpinq.errors import EngineError
 from wpinq.progress.bars import bar
 
@@ -168,6 +169,8 @@ def compute(roots: Sequence[Node], *, here: bool = False) -> list[Histogram]:
     if engine is not None:
         run: Callable[[Job], list[Histogram]] = engine.run
     else:
+        roots = indexed(roots)
+        read = list({data: None for root in roots for data in sources(root)})
         run = select.finite(read)
     with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
         return run(Job(roots, read[0].identity_key, progress=progress))

@@ -1,0 +1,176 @@
+"""The people index: the same samples as without it, bit for bit, and a pass over all records for every question."""
+
+import datetime as dt
+import gc
+import weakref
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+import pytest
+from depth import often, thin
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wpinq
+from wpinq.core import kernels
+from wpinq.core.plan.node import sources
+from wpinq.core.runs import people_index
+from wpinq.core.runs.run import settle
+from wpinq.core.state.memory import LIMIT
+
+pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="without compiled kernels nothing is indexed")
+COLUMNS = {"user": "str", "page": "str", "size": "float", "at": "timestamp"}
+UNITS = {
+    "two records": wpinq.users("user", at_most=2),
+    "a hundred": wpinq.users("user", at_most=100),
+    "one of a page": wpinq.users("user", at_most=3, per=("page", 1)),
+    "two of a size": wpinq.users("user", at_most=3, per=("size", 2)),
+    "of a day": wpinq.users("user", at_most=2, period="1d", at="at"),
+    "by a number": wpinq.users("size", at_most=2),
+}
+FILTERS = {
+    "none": [],
+    "a text": ["page <> 'b'"],
+    "a number": ["size > 0"],
+    "two": ["page <> 'a'", "size < 5 or user = 'ann'"],
+    "nobody": ["page = 'nowhere'"],
+    "everybody": ["1 = 1"],
+    "python": [lambda page: page > "a", lambda size, user: size != 2 and user is not None],
+    "raising": [lambda size: 1 / (size - 1) > -1],
+    "polars": [pl.col("page").str.len_chars() < 2],
+}
+TIMES = st.one_of(st.none(), st.integers(0, 3).map(lambda n: dt.datetime(2026, 10, 1 + n // 2, 12 * (n % 2))))
+ODD = st.one_of(st.none(), st.integers(0, 2), st.just("a"), st.just(("a", 1)), st.just(1.0), st.booleans())
+TEXTS = st.one_of(st.none(), st.sampled_from(["ann", "bob", "a", "b", "", "é", "a longer text than twelve"]))
+SIZES = st.one_of(st.none(), st.sampled_from([0.0, -0.0, 1.0, 2.0, 2.5, float("nan"), float("inf")]))
+ROWS = st.lists(st.tuples(TEXTS, TEXTS, SIZES, TIMES), max_size=40).flatmap(
+    lambda rows: st.lists(st.sampled_from(rows), max_size=60) if rows else st.just([])
+)
+
+
+def contents(rows, unit, filters, second, ledger, columns=COLUMNS):
+    """The histograms of three questions about one version, and what the last one was read from."""
+    with patch.object(people_index, "SECOND", second):
+        views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger)
+        found = []
+        for number in range(3):
+            asked = views
+            for one in filters[: number if number < 2 else None]:
+                asked = asked.filter(one)
+            made = asked.measure(10**6, name=f"question {number}")
+            settle(made)
+            found.append([np.asarray(part).tolist() for part in made._histogram.content()])
+        return found, made.key_owner.made
+
+
+def insist_on_the_same(rows, unit, filters, place, columns=COLUMNS):
+    alone, _ = contents(rows, unit, filters, 10**9, place / "ledger", columns)
+    with patch.object(people_index, "PIECE", 7), patch.object(people_index, "LOT", 5):
+        found, made = contents(rows, unit, filters, 1, place / "ledger", columns)
+    assert found == alone
+    assert [one is None for one in made["people"].indexes.values()] == [not rows], "it was made, where there is a row"
+
+
+@thin(6)
+@pytest.mark.parametrize("filters", FILTERS.values(), ids=FILTERS)
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+@settings(max_examples=often(15, 3))
+@given(rows=ROWS)
+def test_samples_are_the_same_with_the_index_and_without(unit, filters, rows, tmp_path_factory):
+    insist_on_the_same(rows, unit, filters, tmp_path_factory.mktemp("ledger"))
+
+
+@settings(max_examples=often(20, 4))
+@given(rows=st.lists(st.tuples(ODD, ODD), max_size=30))
+def test_so_they_are_of_values_of_any_type(rows, tmp_path_factory):
+    for unit in (wpinq.users("user", at_most=2), wpinq.users("user", at_most=3, per=("page", 1))):
+        insist_on_the_same(rows, unit, ["page = 'a'"][:0], tmp_path_factory.mktemp("ledger"), ["user", "page"])
+
+
+def test_ties_of_half_a_word_are_told_apart():
+    people = np.repeat(np.arange(3, dtype=np.int32), 400)
+    rng = np.random.default_rng(1)
+    ranks = rng.integers(0, 3, (1200, 2)).astype(np.uint64)
+    ranks[:, 0] += rng.integers(0, 2, 1200).astype(np.uint64) << np.uint64(32)
+    mixed = rng.permutation(1200)
+    order = people_index._order(people[mixed], ranks[mixed])
+    found = [(int(people[row]), *map(int, ranks[row])) for row in mixed[order]]
+    assert found == sorted(found)
+
+
+def views_of(rows, **more):
+    return wpinq.protect(rows, budget=10**6, columns={"user": str, "page": str}, **more)
+
+
+ROWS_OF_MANY = [(f"u{n % 50}", f"p{n % 7}") for n in range(2000)]
+
+
+def test_it_is_made_for_the_second_question_and_holds_for_other_bounds():
+    views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=20))
+    made = views._node.data.made
+    views.map("page").measure(1).observe("p1")
+    assert made["people"].indexes == {}
+    with patch.object(people_index.PeopleIndex, "of", side_effect=people_index.PeopleIndex.of) as built:
+        views.filter("page <> 'p1'").map("page").measure(1).observe("p2")
+        views.at_most(3, per=("page", 2)).map("page").measure(1).observe("p2")
+        views.at_most(1).filter("user <> 'u1'").map("user").measure(10**5).observe("u2")
+    assert built.call_count == 1
+
+
+@pytest.mark.parametrize("unit", [None, wpinq.users("user", shared=True)], ids=["records", "shares"])
+def test_records_and_shares_need_none(unit):
+    views = views_of(ROWS_OF_MANY, unit=unit)
+    for number in range(3):
+        views.map("page").measure(1, name=f"{number}").observe("p1")
+    (data,) = sources(views._node)
+    assert "people" not in data.made
+
+
+def test_every_question_passes_over_all_records(monkeypatch):
+    """Whether a person or a text is there changes nothing: each filter is asked of every row, or every text."""
+    views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=20))
+    seen = []
+    true = people_index._true
+    monkeypatch.setattr(people_index, "_true", lambda step, frame: (seen.append(frame.height), true(step, frame))[1])
+    for text in ("u1", "nobody"):
+        for column in ("user", "page"):
+            views.filter(f"{column} = '{text}'").measure(1).observe(("u1", "p1"))
+        views.filter(f"user = '{text}' or page = '{text}'").measure(1).observe(("u1", "p1"))
+    assert seen[-3:] == [50, 7, 2000] and seen[:-3] in ([7, 2000], [50, 7, 2000])
+
+
+def test_where_it_does_not_fit_there_is_none(monkeypatch):
+    monkeypatch.setattr(type(LIMIT), "most", property(lambda self: 1000))
+    views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=20))
+    for number in range(3):
+        views.map("page").measure(10**5, name=f"{number}").observe("p1")
+    assert list(views._node.data.made["people"].indexes.values()) == [None]
+
+
+def test_it_goes_with_the_version_and_gives_its_memory_back():
+    gc.collect()  # what other tests left
+    held = LIMIT._held
+    views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=20))
+    for number in range(2):
+        views.map("page").measure(1, name=f"{number}").observe("p1")
+    (index,) = views._node.data.made["people"].indexes.values()
+    assert LIMIT._held == held + index.size > held
+    gone = weakref.ref(index)
+    del index, views
+    gc.collect()
+    assert gone() is None and LIMIT._held == held
+
+
+def test_a_filter_that_fails_says_nothing_and_the_question_is_free_again(tmp_path):
+    """What a plain function raises drops a record; what an engine's filter raises is told without a value."""
+    views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=20), ledger=tmp_path / "ledger")
+    views.map("page").measure(1).observe("p1")
+    asked = views.filter("page <> 'p1'").map("page").measure(1)
+    with (
+        patch.object(people_index.PeopleIndex, "mask", side_effect=ValueError("u1")),
+        pytest.raises(wpinq.EngineError) as failed,
+    ):
+        asked.observe("p1")
+    assert "u1" not in str(failed.value)
+    assert asked.observe("p2") is not None

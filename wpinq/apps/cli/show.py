@@ -22,16 +22,6 @@ ROWS = 40
 """Rows of an answer that are printed; a JSON file holds them all."""
 
 
-def installed() -> str:
-    """The version of wpinq that is installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("wpinq")
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def written(one: Any) -> str:
     """A bin as `parse_bins` reads it, without what would move a terminal's cursor.
 

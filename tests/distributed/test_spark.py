@@ -66,7 +66,7 @@ TYPED = {
     "whole": pa.array([1, -(2**31), None, 7], pa.int32()),
     "number": [0.5, -0.0, None, float("nan")],
     "price": pa.array([Decimal("1.10"), None, Decimal("-2.00"), Decimal("0.01")], pa.decimal128(10, 2)),
-    "day": [dt.date(2026, 11, 24), None, dt.date(1, 1, 1), dt.date(9999, 12, 31)],
+    "day": [dt.date(2026, 11, 24), None, dt.date(1950, 1, 1), dt.date(9999, 12, 31)],
     "when": pa.array([0, None, 1_764_000_000_123_456, -1], pa.timestamp("us", "UTC")),
     "clock": pa.array([0, None, 1_764_000_000_123_456, -1], pa.timestamp("us")),
     "code": [b"\x00", None, b"\xff", b""],

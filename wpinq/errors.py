@@ -144,3 +144,13 @@ def needs(extra: str, call: str) -> None:
     """
     if missing := lacking(extra):
         raise ExtraError(f"{call}: {missing}.")
+
+
+def installed() -> str:
+    """The version of wpinq that is installed; "not installed" where it runs from its folder alone."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("wpinq")
+    except PackageNotFoundError:
+        return "not installed"

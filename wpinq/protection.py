@@ -78,9 +78,9 @@ def protect(
         source: A path, a quoted pattern or a directory of files: `.csv`, `.tsv`, `.txt` (whitespace-separated pairs),
             `.log` and `_log` of web servers, also rotated (`access.log.2.gz`), `.jsonl`, `.ndjson`, each also `.gz`;
             `.parquet`, `.arrow`, `.feather`, `.ipc`, also in directories such as `year=2026`, whose names are columns.
-            Or anything that gives an Arrow stream (Polars, pandas, pyarrow and its data sets, DuckDB), an iterable of
-            tuples or of mappings, or a table or query of a database (`wpinq.postgres`, `wpinq.sqlite`,
-            `postgresql://user@host/db?table=views`, `duckdb:shop.duckdb?table=views`).
+            Or anything that gives an Arrow stream (Polars, pandas, pyarrow and its data sets, DuckDB), a DataFrame of
+            Spark (with `version=`), an iterable of tuples or of mappings, or a table or query of a database
+            (`wpinq.postgres`, `wpinq.sqlite`, `postgresql://me@host/db?table=views`, `duckdb:shop.duckdb?table=views`).
             The columns of a log of the common or combined format are host, identity, user, time, method, page,
             protocol, status, size, referrer and agent. Lines of another format are dropped: declare it by `format`.
             What is in memory is taken as it is now: tuples and pandas frames are copied; of Polars and Arrow, write
@@ -171,6 +171,8 @@ def protect(
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
     label = named(name, "protect(name=...)") or printable(reader.name)
     declared = rendered(version, "protect(version=...)", tz) or None
+    if declared is None and getattr(reader, "nameless", False):
+        raise PlanError("protect(version=...): name the snapshot that the DataFrame reads, such as 'views at 42'.")
     if unit.column is not None and weight is not None:
         raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
     reading = declared_form(**words).text

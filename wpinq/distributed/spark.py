@@ -4,47 +4,41 @@ A step is a `mapInArrow` over rows that each hold one piece: which task it is fo
 two steps Spark deals rows by the task that they are for, sorts them by shard, spills and runs lost tasks again. Rows
 are pieces and not records, so what Spark's pages and event logs count are pieces.
 
+Records are in files that all executors see, or in a DataFrame of Spark, which executors read (`spark_tasks.py`).
+
 What executors are told is a text of JSON: the plan, and the keys that identify and sample records, never the secret
-(privacy rule 37). It and the pieces are in Spark's hands, whose encryption (`spark.io.encryption.enabled`,
-`spark.network.crypto.enabled`) is the curator's to turn on.
+(privacy rule 37); of a DataFrame the key of the digest of its rows as well. It and the pieces are in Spark's hands,
+whose encryption (`spark.io.encryption.enabled`, `spark.network.crypto.enabled`) is the curator's to turn on.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
-import pyarrow as pa
+import numpy as np
 
 from wpinq.core.engines.job import Job
-from wpinq.core.engines.shuffle.content import Content, pack, unpack
+from wpinq.core.engines.shuffle.content import unpack
 from wpinq.core.engines.shuffle.processes import cut
-from wpinq.core.engines.shuffle.tasks import ROOT, Item, Made, Task, Tasks, added
-from wpinq.core.engines.shuffle.worker import alike
+from wpinq.core.engines.shuffle.tasks import ROOT, Tasks, added
+from wpinq.core.ledger.versions import Pin
+from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, sources
 from wpinq.core.plan.shapes import Read
 from wpinq.core.state.histogram import Histogram
-from wpinq.core.state.workers import THREADS
 from wpinq.distributed.data import travels
 from wpinq.distributed.plans import plans_told
-from wpinq.distributed.processes import rebuilt
-from wpinq.errors import PlanError, needs
+from wpinq.distributed.spark_tasks import OTHERS, ROW, SUM, begun, told_of, version_of, work
+from wpinq.errors import ChangedError, EngineError, PlanError, installed, needs
 from wpinq.failures import redacted
+from wpinq.sources.tables.spark import SparkReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-ROW = "step int, port int, part int, shard int, content binary"
-"""What a row of Spark holds: a piece, and the task that it is for."""
-BATCH = 1 << 23
-"""Bytes of pieces that are handed to Spark at once."""
-
-Batches = Iterator[pa.RecordBatch]
+Tables: TypeAlias = "dict[int, tuple[DataFrame, bytes]]"
+"""DataFrames by the step that reads them, and the sum of the identities of all rows."""
 
 
 class Spark:
@@ -67,10 +61,16 @@ class Spark:
         """
         plans_told(roots)
         for data in {data: None for root in roots for data in sources(root)}:
-            if not travels(data):
+            if isinstance(data.reader, SparkReader):
+                if _apart(data.reader.table.sparkSession, self._session):
+                    raise PlanError(
+                        f"{data.name}: is a DataFrame of another session than that of engine=wpinq.spark(session). "
+                        "Nothing was charged."
+                    )
+            elif not travels(data):
                 raise PlanError(
-                    f"{data.name}: executors of Spark cannot read it; protect files that all of them see under one "
-                    "path. Nothing was charged."
+                    f"{data.name}: executors of Spark cannot read it; protect a DataFrame of Spark, or files that all "
+                    "of them see under one path. Nothing was charged."
                 )
         self._check_executors()
 
@@ -79,12 +79,12 @@ class Spark:
         if self._executors_checked:
             return
         try:
-            executor = self._session.range(0, 1, 1, 1).mapInArrow(_installed, "version string").first()
+            executor = self._session.range(0, 1, 1, 1).mapInArrow(version_of, "version string").first()
         except Exception:  # noqa: BLE001  Spark's own errors quote the executor's files
             executor = None
-        if executor is None or executor[0] != _version():
+        if executor is None or executor[0] != installed():
             raise PlanError(
-                f"spark(...): the Python of Spark's executors does not have wpinq {_version()} and pyarrow. Install "
+                f"spark(...): the Python of Spark's executors does not have wpinq {installed()} and pyarrow. Install "
                 "them there, and name that Python in PYSPARK_PYTHON before the session is made. Nothing was charged."
             )
         self._executors_checked = True
@@ -94,12 +94,27 @@ class Spark:
 
         Raises:
             PlanError: See `check`.
+            ChangedError: A DataFrame gives other rows than those of its version.
             EngineError: Spark could not; the message quotes nothing, and Spark's log says more.
         """
         self.check(job.roots)
+        tables = [data for data in {data: None for root in job.roots for data in sources(root)}
+                  if isinstance(data.reader, SparkReader)]  # fmt: skip
+        pinned = {data: (_pinned(data), data.content_key) for data in tables}  # their sizes are known by now
         tasks = Tasks(job, *cut(job, self._parts or self._at_once()))
-        told = json.dumps({"plans": plans_told(job.roots), "key": job.key.hex(), "outline": tasks.outline})
-        return redacted("spark", lambda: self._run(tasks, told))
+        reads = {step: shape.data for step in range(len(tasks.origins)) if isinstance(shape := tasks.shape(step), Read)}
+        sums = {step: pinned[data] for step, data in reads.items() if data in pinned}
+        rows = {step: (data.reader.rows, pinned[data][0]) for step, data in reads.items()
+                if isinstance(data.reader, SparkReader)}  # fmt: skip
+        told = json.dumps({"plans": plans_told(job.roots), "key": job.key.hex(), "outline": tasks.outline,
+                           "sums": told_of(sums)})  # fmt: skip
+        try:
+            return redacted("spark", lambda: self._run(tasks, told, rows))
+        except EngineError:
+            for data in tables:  # other rows are why a task failed, perhaps; then this says so
+                data.held.clear()
+                _pinned(data)
+            raise
 
     def _at_once(self) -> int:
         """How many tasks the session runs at once; of a session of Spark Connect, into how many parts it deals rows."""
@@ -108,28 +123,49 @@ class Spark:
         except Exception:  # noqa: BLE001  Connect has no context, and says so in several ways
             return int(self._session.conf.get("spark.sql.shuffle.partitions") or 1)
 
-    def _run(self, tasks: Tasks, told: str) -> list[Histogram]:
-        made: list[DataFrame] = []
-        found, rooted = tasks.job.empty(), []
-        for step in (step for stage in tasks.stages() for step in stage):
-            work = _work(told, tasks.parts, tasks.each, step)
-            if isinstance(tasks.shape(step), Read):
-                rows = self._session.range(0, tasks.parts, 1, tasks.parts)
-            else:
-                ups = [one.where(f"step = {step}") for one in made]
-                rows = ups[0]
-                for one in ups[1:]:
-                    rows = rows.union(one)
-                rows = rows.repartition(tasks.parts, "part").sortWithinPartitions("part", "shard")
-            made.append(rows.mapInArrow(work, ROW).persist())  # who reads a step twice does not run it twice
-            rooted.append(made[-1].where(f"step = {ROOT}").select("port", "content"))
+    def _run(self, tasks: Tasks, told: str, tables: Tables) -> list[Histogram]:
+        made: dict[int, DataFrame] = {}
         try:
-            for rows in rooted:
-                for row in rows.toLocalIterator():
-                    added(found, row["port"], unpack(bytes(row["content"])))
+            for step in (step for stage in tasks.stages() for step in stage):
+                rows = self._rows(tasks, step, made, tables)
+                rows = rows.mapInArrow(work(told, tasks.parts, tasks.each, step), ROW)
+                made[step] = rows.persist()  # who reads a step twice does not run it twice
+            return self._found(tasks, made, tables)
         finally:
-            for one in made:
+            for one in made.values():
                 one.unpersist()
+
+    def _rows(self, tasks: Tasks, step: int, made: dict[int, DataFrame], tables: Tables) -> DataFrame:
+        """What a step reads: records, numbers of shares of files, or pieces, sorted."""
+        shape = tasks.shape(step)
+        if step in tables:
+            return tables[step][0]
+        if isinstance(shape, Read):
+            return self._session.range(0, tasks.parts, 1, tasks.parts)
+        ups = [one.where(f"step = {step}") for up, one in made.items() if step in tasks.readers(up)]
+        if any(step in tasks.readers(table) for table in tables):
+            ups.append(self._session.range(0, tasks.parts, 1, 1).mapInArrow(begun(step, tasks.each), ROW))
+        rows = ups[0]
+        for one in ups[1:]:
+            rows = rows.union(one)
+        return rows.repartition(tasks.parts, "part").sortWithinPartitions("part", "shard")
+
+    def _found(self, tasks: Tasks, made: dict[int, DataFrame], tables: Tables) -> list[Histogram]:
+        """The sums of what all tasks have counted, and of the rows that were read.
+
+        Raises:
+            EngineError: They are not those of a DataFrame's version.
+        """
+        found = tasks.job.empty()
+        read = {step: np.zeros(2, np.uint64) for step in tables}
+        for rows in (rows for step, rows in made.items() if step in tables or tasks.counted(step)):
+            for row in rows.where(f"step = {ROOT}").select("port", "content").toLocalIterator():
+                if row["port"] <= SUM:
+                    read[SUM - row["port"]] += np.frombuffer(row["content"], np.uint64)
+                else:
+                    added(found, row["port"], unpack(bytes(row["content"])))
+        if any(words.tobytes() != tables[step][1] for step, words in read.items()):
+            raise EngineError(OTHERS)
         return found
 
     def __repr__(self) -> str:
@@ -139,10 +175,11 @@ class Spark:
 def spark(session: SparkSession, *, parts: int | None = None) -> Spark:
     """Run what is asked on Spark: `protect("/data/views/*.parquet", ..., engine=wpinq.spark(session))`.
 
-    Executors read the files, which all of them see under one path, and have wpinq installed. They are told the plan and
-    the keys that identify and sample records, never the secret; the ledger is opened, charged and answered from by this
-    process alone. The answers are those of one process, bit for bit. What cannot be told to another process, such as a
-    function of plain Python, is refused before it is charged.
+    Executors read the files, which all of them see under one path, or a DataFrame of Spark, for which `protect` takes a
+    `version=`, and have wpinq installed. They are told the plan and the keys that identify and sample records, never
+    the secret; the ledger is opened, charged and answered from by this process alone. The answers are those of one
+    process, bit for bit. What cannot be told to another process, such as a function of plain Python, is refused before
+    it is charged.
 
     Args:
         session: A session of PySpark 3.5 or 4.
@@ -161,66 +198,30 @@ def spark(session: SparkSession, *, parts: int | None = None) -> Spark:
     return Spark(session, parts)
 
 
-def _version() -> str:
-    """The version of wpinq that this process runs; "unknown" where it was not installed by pip."""
+def _pinned(data: DataSet) -> bytes:
+    """The sum of the identities of a DataFrame's rows, as this process has read it last, compared with what is pinned.
+
+    Raises:
+        ChangedError: It is another one.
+        SourceError: Spark could not read it.
+    """
+    if not data.held:
+        data.pin()
+    way, digest, _ = data.held[0]
+    assert digest is not None  # noqa: S101  there is no state of files by which it could be known
     try:
-        return version("wpinq")
-    except PackageNotFoundError:
-        return "unknown"
+        data.ledger.pin(Pin(data.edition, data.reader.name, way, digest))
+    except ChangedError:
+        data.held.clear()  # the next run reads it once more
+        raise
+    return digest
 
 
-def _installed(rows: Batches) -> Batches:
-    """The version of wpinq that an executor has."""
-    list(rows)
-    yield pa.RecordBatch.from_pydict({"version": [_version()]})
-
-
-def _work(told: str, parts: int, each: int, step: int) -> Callable[[Batches], Batches]:
-    """What Spark does to the rows of a partition: it holds numbers and a text, and imports all else."""
-    return lambda rows: performed(told, parts, each, step, rows)
-
-
-def performed(told: str, parts: int, each: int, step: int, rows: Batches) -> Batches:
-    """The rows that the tasks of a partition make."""
-    os.environ.setdefault(THREADS, "1")  # Spark gives a task one core
-    tasks = _tasks(told, parts, each)
-    given: Iterator[Task[Content]]
-    if isinstance(tasks.shape(step), Read):
-        given = (Task(step, part, None) for batch in rows for part in batch["id"].to_pylist())
-    else:
-        sorted_rows = (row for batch in rows for row in _pieces(batch))
-        given = (
-            Task(step, part, (item for _, item in some)) for part, some in groupby(sorted_rows, lambda row: row[0])
-        )
-    return _written((made for task in given for made in tasks.run(task)), each)
-
-
-@lru_cache(2)
-def _tasks(told: str, parts: int, each: int) -> Tasks:
-    given = json.loads(told)
-    return alike(Tasks(rebuilt(given), parts, each), given["outline"])
-
-
-def _pieces(batch: Any) -> Iterator[tuple[int, Item[Content]]]:
-    columns = (batch[name].to_pylist() for name in ("part", "port", "shard"))
-    for place, (part, port, shard) in enumerate(zip(*columns, strict=True)):
-        yield part, Item(port, shard, unpack(batch["content"][place].as_buffer().to_pybytes()))
-
-
-def _written(every: Iterable[Made[Content]], each: int) -> Batches:
-    schema = pa.schema([*((name, pa.int32()) for name in ("step", "port", "part", "shard")), ("content", pa.binary())])
-    rows: list[tuple[int, int, int, int, bytes]] = []
-    size = 0
-    for made in every:
-        rows.append((made.step, made.port, made.shard // each, made.shard, bytes(pack(made.content))))
-        size += len(rows[-1][-1])
-        if size >= BATCH:
-            yield _batch(rows, schema)
-            rows, size = [], 0
-    if rows:
-        yield _batch(rows, schema)
-
-
-def _batch(rows: list[tuple[int, int, int, int, bytes]], schema: Any) -> Any:
-    columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def _apart(one: SparkSession, other: SparkSession) -> bool:
+    """Whether two sessions know nothing of each other's tables."""
+    if one is other:
+        return False
+    try:
+        return one.sparkContext is not other.sparkContext
+    except Exception:  # noqa: BLE001  Connect has no context, and says so in several ways
+        return True

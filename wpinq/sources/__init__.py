@@ -32,9 +32,9 @@ def open_source(source: object, *, columns: Columns = None, copied: bool = False
         source: A path, a pattern or a directory of files: `.csv`, `.tsv` (with a header), `.txt` (whitespace-separated,
             `#` comments, no header), `.log` and `_log` (of web servers, also rotated ones), `.jsonl` and `.ndjson`,
             each also as `.gz`; `.parquet`, `.arrow`, `.feather`, `.ipc`; an object with the Arrow C stream protocol
-            (Polars, pandas, pyarrow, DuckDB); a Polars LazyFrame; a pyarrow dataset; an iterable of tuples or of
-            mappings, which is read once, here; or a table of a database, as `postgres` and `sqlite` name it, or
-            `postgresql://user@host/database?table=views`, or `sqlite:shop.db?table=views`, or
+            (Polars, pandas, pyarrow, DuckDB); a Polars LazyFrame; a pyarrow dataset; a DataFrame of Spark; an iterable
+            of tuples or of mappings, which is read once, here; or a table of a database, as `postgres` and `sqlite`
+            name it, or `postgresql://user@host/database?table=views`, or `sqlite:shop.db?table=views`, or
             `duckdb:shop.duckdb?table=views`.
         columns: Names in order, or names with types. Where the source has names of its own, a sequence picks columns,
             and a mapping gives types to some and keeps all. Without types, text is text and tuples hold any value.
@@ -64,6 +64,8 @@ def open_source(source: object, *, columns: Columns = None, copied: bool = False
 def _opened(source: object, columns: Columns, form: Form) -> Reader:
     if isinstance(source, (str, Path)):
         return _open_files(source, columns, form)
+    if type(source).__module__.startswith("pyspark."):  # first, for it takes any name as that of a column
+        return _open_spark(source, columns, form)
     form.only(type(source).__name__, "table" if hasattr(source, "open_reader") else "")
     if hasattr(source, "open_reader"):
         reader: Reader = source.open_reader(columns)
@@ -84,6 +86,17 @@ def _opened(source: object, columns: Columns, form: Form) -> Reader:
         return open_tuples(source, columns)
     known = "a path, a table with the Arrow C stream protocol, or an iterable of tuples"
     raise SourceError(f"{type(source).__name__} is not a source of records; pass {known}.")
+
+
+def _open_spark(source: object, columns: Columns, form: Form) -> Reader:
+    from wpinq.sources.tables.spark import is_spark, open_spark
+
+    form.only(type(source).__name__)
+    if not is_spark(source):
+        raise SourceError(f"{type(source).__name__} is not a source of records; pass a DataFrame of Spark's SQL.")
+    if form.tz is not None:
+        raise SourceError("tz=...: of a DataFrame of Spark, let Spark write clocks: from_utc_timestamp(...).")
+    return open_spark(source, columns)
 
 
 def _database(source: object, form: Form) -> object:

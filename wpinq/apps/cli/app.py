@@ -61,8 +61,8 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from wpinq.apps.cli.show import installed
         from wpinq.core import engine_name
+        from wpinq.errors import installed
 
         typer.echo(f"wpinq {installed()}, engine: {engine_name()}")
         raise typer.Exit

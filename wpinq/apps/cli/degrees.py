@@ -197,8 +197,8 @@ def measured(
 
 def content(release: FittedRelease) -> dict[str, Any]:
     """What the JSON file holds. All of it follows from released numbers; `band` holds for each k alone."""
-    from wpinq.apps.cli.show import installed
     from wpinq.core import biases
+    from wpinq.errors import installed
 
     fit = release.fit
     low, high = fit.band(0.9)

@@ -83,7 +83,7 @@ def graph(
     With --bipartite the degrees of both sides are measured, who is joined to whom, and butterflies: how much what one
     chooses goes with what else one chooses.
     """
-    from wpinq.apps.cli.show import installed
+    from wpinq.errors import installed
     from wpinq.graphs import fit
     from wpinq.postprocess.degrees.synthesis.writers import WRITERS
     from wpinq.postprocess.style import SUFFIXES

@@ -26,16 +26,6 @@ SPENT_ALL = (
 )
 
 
-def installed() -> str:
-    """The version of wpinq that is installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("wpinq")
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def written(one: Any) -> str:
     """A bin as `parse_bins` reads it, without what would move a terminal's cursor.
 

@@ -20,7 +20,7 @@ from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.registry_entry import entry
 from wpinq.apps.publish.report import page, report
 from wpinq.core import RHO
-from wpinq.errors import lacking
+from wpinq.errors import installed, lacking
 
 if TYPE_CHECKING:
     from wpinq.apps.publish.declared import File
@@ -153,7 +153,7 @@ def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
         "records": {"version": data.version},
         "ledger": {"rows": state.rows, "head": state.code},
         "definition": known.definition,
-        "wpinq": _installed(),
+        "wpinq": installed(),
         "python": platform.python_version(),
     }  # fmt: skip
 
@@ -181,12 +181,3 @@ def _question(one: Asked, answer: Answered) -> dict[str, Any]:
             for name, (cells, _) in answer.tables.items()
         },
     }
-
-
-def _installed() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("wpinq")
-    except PackageNotFoundError:
-        return "not installed"

@@ -97,9 +97,18 @@ def _lots(
 ) -> Generator[Batch, None, None]:
     """Batches of a share, of about `BYTES_PER_LOT` bytes each, or more if they are counted; all counts leave once."""
     schema = read.data.reader.schema.select(read.columns)
-    dense, repeats = Dense.of(schema), Repeats(schema)
     found = read.data.batches(schema.names, share=share, progress=progress)
-    for frames in _gathered(_within(found, CAPACITY // share[1], read.data.name)):
+    return _batched(_within(found, CAPACITY // share[1], read.data.name), schema, counted)
+
+
+def handed(read: Read, found: Iterator[pl.DataFrame]) -> Generator[Batch, None, None]:
+    """The same of frames with a source's columns that somebody else has read, who knows that they are not too many."""
+    return _batched(found, read.data.reader.schema.select(read.columns), Gathered(1))
+
+
+def _batched(found: Iterator[pl.DataFrame], schema: Schema, counted: Gathered) -> Generator[Batch, None, None]:
+    dense, repeats = Dense.of(schema), Repeats(schema)
+    for frames in _gathered(found):
         if WEIGHT in frames[0].columns:
             yield Batch(pl.concat(frames), schema)
         elif dense is None or not dense.add(frames):

@@ -109,6 +109,11 @@ class DataSet:
         return self.ledger.secret.derive("sampling", self.name, size=KEY_SIZE)
 
     @property
+    def content_key(self) -> bytes:
+        """The key of the digest of what a version holds."""
+        return self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
+
+    @property
     def digest_key(self) -> bytes:
         """The key of the digests of histograms, the same for all queries, so that a digest can be updated."""
         return self.ledger.secret.derive("digest", self.name)
@@ -172,11 +177,12 @@ class DataSet:
 
     def _content(self) -> tuple[str, bytes]:
         """How its content was read, where that matters, and its digest: of bytes, or of rows in whatever order."""
-        key = self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
-        digest = self.reader.content(key)
+        digest = self.reader.content(self.content_key)
         if digest is not None:
             return "", digest
         total = Rows(self)
+        if (summed := getattr(self.reader, "summed", None)) is not None:  # where the rows are
+            return total.way, summed(self.content_key).tobytes()
         for frame in self._held(self.reader.schema.names, (0, 1), None):
             total.add(frame)
         return total.way, total.digest
@@ -237,20 +243,14 @@ class Rows:
 
         secret, reader = data.ledger.secret, data.reader
         self._schema, self._total = reader.schema, np.zeros(2, np.uint64)
-        self._key = secret.derive("content", data.name, size=KEY_SIZE)
+        self._key = data.content_key
         self.way = secret.mac("content of", repr((reader.schema, reader.way)).encode()).hex()
 
     def add(self, frame: pl.DataFrame) -> None:
         """Add the rows of a frame with all columns."""
-        import numpy as np
+        from wpinq.core.records.batch import sum_of_rows
 
-        from wpinq.core.records.batch import WEIGHT
-        from wpinq.core.records.identity import identities
-
-        rows = identities(frame, self._schema, self._key)
-        if WEIGHT in frame.columns:
-            rows = rows * frame[WEIGHT].to_numpy().astype(np.uint64)[:, None]
-        self._total += rows.sum(axis=0, dtype=np.uint64)
+        self._total += sum_of_rows(frame, self._schema, self._key)
 
     @property
     def digest(self) -> bytes:

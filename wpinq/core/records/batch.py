@@ -18,6 +18,7 @@ import polars as pl
 
 from wpinq.core.records import canonical
 from wpinq.core.records.equal import added_up
+from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.core.records.weights import WeightType
 
@@ -139,3 +140,12 @@ def _expand(batch: Batch, name: str) -> Batch:
     frame = batch.frame.filter(pl.col(END + name) > pl.col(name))
     written = frame.with_columns(pl.int_ranges(name, END + name).alias(name)).drop(END + name).explode(name)
     return Batch(written, Schema(columns))
+
+
+def sum_of_rows(frame: pl.DataFrame, schema: Schema, key: bytes) -> np.ndarray:
+    """The sum of the identities of all rows, by their weights if they have any: the same in whatever order."""
+    rows = identities(frame, schema, key)
+    if WEIGHT in frame.columns:
+        rows = rows * frame[WEIGHT].to_numpy().astype(np.uint64)[:, None]
+    result: np.ndarray = rows.sum(axis=0, dtype=np.uint64)
+    return result

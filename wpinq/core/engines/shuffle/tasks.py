@@ -121,10 +121,18 @@ class Tasks:
         assert isinstance(shape, Read | Keyed)  # noqa: S101  see `origins`
         return shape
 
+    def readers(self, step: int) -> set[int]:
+        """The steps that read what a step makes."""
+        ends = self._follows(self.origins[step]).ends
+        return {reader for end in ends for reader, _ in self._readers.get(end, ())}
+
+    def counted(self, step: int) -> bool:
+        """Whether what a step makes is measured."""
+        return any(end in self._roots for end in self._follows(self.origins[step]).ends)
+
     def stages(self) -> Iterator[list[int]]:
         """The steps in turn: those of a stage read what earlier stages made."""
-        made = [{reader for end in self._follows(node).ends for reader, _ in self._readers.get(end, ())}
-                for node in self.origins]  # fmt: skip
+        made = [self.readers(step) for step in range(len(self.origins))]
         left = set(range(len(self.origins)))
         while left:
             stage = sorted(step for step in left if not any(step in made[other] for other in left))

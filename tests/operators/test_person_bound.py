@@ -59,6 +59,8 @@ UNITS = {
     "some": wpinq.users("a", at_most=3, per=("b", 2)),
     "shared": wpinq.users("a", shared=True),
     "in a period": wpinq.users("a", at_most=3, period=2, at="b"),
+    "all": wpinq.users("a"),
+    "all in a period": wpinq.users("a", period=2, at="b"),
 }
 TABLES = ("one table", "two tables", "two ledgers")
 
@@ -117,10 +119,10 @@ def violation(draw, tables, *likely):
     try:
         plan, names = grown(draw, tables[unit, way], draw.randint(1, 3), *likely)
         root = fit_noise(plan._node)
-    except PlanError:
+        claims, survey, used = ledger_sensitivities(root), Survey.of(root), leaves(plan)
+    except PlanError:  # also where nothing bounds what is measured
         return None
     first = tables[unit, way][0]._node
-    survey, used = Survey.of(root), leaves(plan)
     before = [of_others(draw, unit) for _ in used]
     whom = [of_whom(draw, unit) for _ in used]
     if way == "two ledgers":
@@ -129,12 +131,12 @@ def violation(draw, tables, *likely):
         whom = [more if own else [] for own, more in zip(ours, whom, strict=True)]
     after = [rows + more for rows, more in zip(before, whom, strict=True)]
     book = survey_source(first).book
-    if book not in ledger_sensitivities(root):
+    if book not in claims:
         return None
     moved = difference(evaluate(plan._then(root), *after), evaluate(plan._then(root), *before))
     slack = SLACK ** sum(node.stability[0] == DITHER_STABILITY for node in steps(root) if node.inputs)
     whole = sum(move for data, move in survey.sensitivities.items() if data.book == book)
-    one = Fraction(ledger_sensitivities(root)[book].linf, root.resolution)
+    one = Fraction(claims[book].linf, root.resolution)
     if sum(moved) <= whole * slack and max(moved, default=0) <= one * slack:
         return None
     return names, unit, way, before, whom, float(sum(moved)), float(whole), float(max(moved)), float(one)
@@ -298,6 +300,7 @@ WRONG = {
     "prefixes of a key weigh a quarter": ((GroupBy, "bounds", a_quarter), ["group_by: len"]),
     "pairs of a key weigh half of what they do": ((Join, "bounds", half_of_pairs), ["join on the key", "key alone"]),
     "whose column is fixed is alone": ((person_bound, "_stays_alone", lambda *_: True), ["having"]),
+    "all records of a person move by 1": ((person_bound, "_whole", lambda _: {person_bound.NONE: 1}), ["key alone"]),
 }
 
 

@@ -16,7 +16,8 @@ UnitColumn = Annotated[
     typer.Option(
         "--unit",
         help="Protect people: all records with one value of this column are one person's. Goes with --at-most or "
-        "--shared. Without it one record is protected, not a person.",
+        "--shared; without these all records of a person are kept, and what nothing bounds is refused. Without it one "
+        "record is protected, not a person.",
         metavar="COLUMN",
         show_default=False,
     ),
@@ -128,7 +129,7 @@ def read_unit(
         if lone := [option for option, value in given.items() if value is not None]:
             raise PlanError(f"{lone[0]}: goes with --unit COLUMN, the column that names the person.")
         return None
-    if (at_most is not None) == shared:
+    if at_most is not None and shared:
         raise PlanError(
             f"--unit {column}: give either --at-most N, how many records of each to keep, or --shared, so that those "
             "of each share a weight of 1."

@@ -1,11 +1,12 @@
 """The privacy unit: whom the guarantee protects, and how contributions are bounded.
 
-By default the unit is one record. With `users` it is all records of one person, bounded in one of two ways:
+By default the unit is one record. With `users` it is all records of one person, bounded in one of two ways, or not yet:
 
 - `users("user", at_most=20)` keeps a uniform sample of 20 of a person's records. Noise grows with 20, and what heavy
   users did beyond it is missing from every answer (bias).
 - `users("user", shared=True)` keeps all records and lets each person's records share a weight of 1. Noise is that of
   one record, and what is measured is a different quantity: a person counts once, split over all that it did.
+- `users("user")` keeps all records as they are. What nothing bounds by then cannot be measured; a count of people can.
 
 With `period="1d", at="time"` the unit is less: what one person contributed in one such period. What a person did on two
 days is then hidden for each day by itself, and costs the person, over many days, as much as there are days. Of files,
@@ -53,11 +54,12 @@ class Unit:
 
     Attributes:
         column: Names the person, where the unit is one; None where it is a record.
-        at_most: Records that are kept of each person; None where they share a weight instead.
+        at_most: Records that are kept of each person; None where they share a weight instead, or where all are kept.
         per: A column, and how many records of one person may share a value of it.
         period: A length and the column of the time, where the unit is a person in one such period only.
         zone: Whose clocks periods follow; None for UTC, or for times that have no zone.
         choice: How `at_most` is chosen, and 1 until it is; None where it was given.
+        whole: Whether all records of each person are kept, with their weights; a question bounds them.
 
     Raises:
         PlanError: A number is not a whole number above zero, or a bound lacks its column.
@@ -69,14 +71,17 @@ class Unit:
     period: tuple[Length, str] | None = None
     zone: str | None = None
     choice: Choice | None = None
+    whole: bool = False
 
     def __post_init__(self) -> None:
-        if self.column is None and (self.at_most, self.per) != (None, None):
+        if self.column is None and (self.at_most, self.per, self.whole) != (None, None, False):
             raise PlanError("Unit(...): a bound on contributions needs the column that names the person.")
         if self.column is not None and not isinstance(self.column, str):
             raise PlanError(f"users(...): the name of a column is needed; {type(self.column).__name__} was given.")
         if self.at_most is not None:
             _check_number(self.at_most, "at_most")
+        if self.whole and self.at_most is not None:
+            raise PlanError("Unit(whole=...): either all records of a person are kept, or a number of them.")
         if self.per is not None:
             if self.at_most is None:
                 raise PlanError("users(per=...): goes with at_most=, not with shared=True.")
@@ -100,7 +105,8 @@ class Unit:
 
         period = self.period and (*self.period, *((self.zone, pl.__version__) if self.zone else ()))
         fields = {"column": self.column, "at_most": self.at_most, "per": self.per, "window": period}
-        return ("Unit", *fields.items(), *([("choice", self.choice)] if self.choice else []))
+        more = (*([("choice", self.choice)] if self.choice else []), *([("whole", True)] if self.whole else []))
+        return ("Unit", *fields.items(), *more)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -110,9 +116,9 @@ class Unit:
         return (self.column, *(self.period[1:] if self.period else ()))
 
     @property
-    def bound(self) -> Fraction:
-        """The total weight that one unit may hold: it multiplies the noise."""
-        return Fraction(self.at_most or 1)
+    def bound(self) -> Fraction | None:
+        """The total weight that one unit may hold, which multiplies the noise; None where nothing bounds it."""
+        return None if self.whole else Fraction(self.at_most or 1)
 
     @property
     def whom(self) -> str:
@@ -128,6 +134,8 @@ class Unit:
         """How much is looked at of each; empty where the unit is a record."""
         if self.column is None:
             return ""
+        if self.whole:
+            return "all records"
         if self.at_most is None:
             return "a weight of 1 shared by its records"
         if self.choice is not None:
@@ -146,6 +154,8 @@ class Unit:
         if self.column is None:
             return "one record"
         who = f"one {self.column}{_spoken(self)}"
+        if self.whole:
+            return f"{who}, all records of each"
         if self.at_most is None:
             return f"{who}, whose records share a weight of 1"
         return f"{who}, at most {self.at_most} record{'s' if self.at_most > 1 else ''} each"
@@ -153,7 +163,7 @@ class Unit:
     @property
     def bias(self) -> str:
         """What bounding a person's records keeps out of answers, as a clause; empty where the unit is a record."""
-        if self.column is None:
+        if self.column is None or self.whole:
             return ""
         who = f"one {self.column}{_spoken(self)}"
         if self.at_most is None:
@@ -179,6 +189,10 @@ def users(
     every step is stable. A null in the column is a person
     like any other, so records of people who are not known count as those of one person.
 
+    Without `at_most` and `shared` all records are kept. How far a person moves is known then only of what bounds it:
+    `at_most(n)` right after `protect`, `distinct` on the column alone, a whole group by it, `limit`; the rest is
+    refused.
+
     Args:
         column: Names the person in each record.
         at_most: How many records of each person are kept, as a uniform sample that no other record influences. "auto"
@@ -198,8 +212,8 @@ def users(
         asking: At which epsilon.
 
     Raises:
-        PlanError: Neither or both of `at_most` and `shared` are given, `period` or `at` is alone, or a number is
-            below 1.
+        PlanError: Both of `at_most` and `shared` are given, `per` without `at_most`, `period` or `at` is alone, or a
+            number is below 1.
 
     >>> from wpinq import users
     >>> str(users("user", at_most=20, per=("page", 3)))
@@ -207,8 +221,10 @@ def users(
     >>> str(users("user", at_most=5, period="1mo", at="time"))
     'user (user) in one window of 1mo by time, at most 5 records'
     """
-    if shared == (at_most is not None):
+    if shared and at_most is not None:
         raise PlanError("users(...): give either at_most=, a number of records to keep of each, or shared=True.")
+    if per is not None and at_most is None:
+        raise PlanError("users(per=...): goes with at_most=, a number of records to keep of each.")
     if column is None:
         raise PlanError("users(...): name the column that tells people apart, for example users('user', at_most=20).")
     if (period is None) != (at is None):
@@ -219,7 +235,8 @@ def users(
     most = 1 if choice is not None else at_most
     if isinstance(most, str):
         raise PlanError(f"users(at_most={described(most)}): takes a whole number of records above zero, or 'auto'.")
-    return Unit(column, most, per, None if period is None or at is None else (period, at), zone, choice)
+    return Unit(column, most, per, None if period is None or at is None else (period, at), zone, choice,
+                whole=most is None and not shared)  # fmt: skip
 
 
 def _choice(at_most: object, epsilon: Amount | None, bins: int, asking: Amount) -> Choice | None:

@@ -235,7 +235,7 @@ def price(
     node = survey.root
     scale = gaussian.scale / node.resolution if gaussian else survey.scale(epsilon)
     fields = (*fields, gaussian.square) if gaussian else fields
-    about = tuple((data.ledger.identity, data.edition, data.unit.text, data.unit.bound) for data in survey.sources)
+    about = tuple((data.ledger.identity, data.edition, data.unit.text, data.unit.bound or 0) for data in survey.sources)
     plan = survey.fingerprint or os.urandom(32)
     key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.resolution, scale)
     question = blake2b(encode(*key), digest_size=32).hexdigest()

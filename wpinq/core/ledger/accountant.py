@@ -119,6 +119,12 @@ class Accountant:
         told = self.promise.told(self.spent)
         return f" ({told})" if told else ""
 
+    @property
+    def people(self) -> str:
+        """Whom it protects: where tables tell people apart by other columns, by each of them."""
+        others = {name: unit for name, unit in self.tables.items() if unit != self.unit}
+        return "; ".join([self.unit, *(f"{unit} in {name}" for name, unit in others.items())])
+
     def draft(self) -> Accountant:
         """A layer to write on; this accountant stays as it is until the draft is settled."""
         draft = copy(self)

@@ -137,7 +137,8 @@ def _entered(node: Node) -> Change | None:
     unit = data.unit
     per = {frozenset([unit.per[0]]): Fraction(unit.per[1])} if unit.per else {}
     alone = unit.period is None and not node.lasting
-    return Change({str(unit.column): data.book}, {**_whole(data), **per}, alone)
+    name = str(unit.column)  # values of two types are two people, whatever they look like
+    return Change({name: (data.book, node.schema[name].kind)}, {**_whole(data), **per}, alone)
 
 
 def _after(node: Node, moved: Sequence[Change | None]) -> Change:

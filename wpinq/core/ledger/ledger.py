@@ -134,13 +134,23 @@ class Ledger:
         """The privacy unit, by the columns of its tables where these differ."""
         return self._accountant.people
 
-    def of_table(self, name: str, unit: str, asked: Asked) -> Ledger:
-        """Give this ledger for one of the tables that it has, as it was opened already; no transaction is made.
+    def of_table(self, name: str, unit: str, asked: Asked, *, shared: bool = False) -> Ledger:
+        """Give this ledger for one of its tables, as it was opened already; of those that it has without a transaction.
+
+        Args:
+            name: The table.
+            unit: Its privacy unit, as text.
+            asked: Its budget.
+            shared: Whether it may come now.
 
         Raises:
             LedgerError: It has no such table, as far as this process has read it, or another unit or budget.
         """
-        joined(self._accountant, name, unit, asked, shared=False)
+        if joined(self._accountant, name, unit, asked, shared=shared) is not None:
+            with self.transaction() as transaction:
+                row = joined(transaction.accountant, name, unit, asked, shared=shared)
+                if row is not None:
+                    transaction.stage(row)
         return self
 
     def state(self) -> LedgerState:

@@ -16,9 +16,9 @@ live sources and windows it means the same.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from wpinq.arguments import FLAG, NAME, NOTHING, described, require, takes
 from wpinq.errors import PlanError
@@ -60,6 +60,9 @@ class Unit:
         zone: Whose clocks periods follow; None for UTC, or for times that have no zone.
         choice: How `at_most` is chosen, and 1 until it is; None where it was given.
         whole: Whether all records of each person are kept, with their weights; a question bounds them.
+        way: Where records do not name the person, the way to their owner: for each hop the column that is looked up,
+            the name of the table, and its column; `column` names the person in the last table.
+        owner: The data set of the first of these tables, until the records are opened.
 
     Raises:
         PlanError: A number is not a whole number above zero, or a bound lacks its column.
@@ -72,6 +75,8 @@ class Unit:
     zone: str | None = None
     choice: Choice | None = None
     whole: bool = False
+    way: tuple[tuple[str, str, str], ...] = ()
+    owner: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.column is None and (self.at_most, self.per, self.whole) != (None, None, False):
@@ -105,7 +110,7 @@ class Unit:
 
         period = self.period and (*self.period, *((self.zone, pl.__version__) if self.zone else ()))
         fields = {"column": self.column, "at_most": self.at_most, "per": self.per, "window": period}
-        more = (*([("choice", self.choice)] if self.choice else []), *([("whole", True)] if self.whole else []))
+        more = [(name, value) for name in ("choice", "whole", "way") if (value := getattr(self, name))]
         return ("Unit", *fields.items(), *more)
 
     @property
@@ -114,6 +119,11 @@ class Unit:
         if self.column is None:
             return ()
         return (self.column, *(self.period[1:] if self.period else ()))
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The columns that say whose a record is, which no question may compute anew."""
+        return (*self.columns, *(hop[0] for hop in self.way[:1]))
 
     @property
     def bound(self) -> Fraction | None:
@@ -127,7 +137,8 @@ class Unit:
             return "record"
         zone = f" in {self.zone}" if self.zone else ""
         window = f" in one window of {self.period[0]} by {self.period[1]}{zone}" if self.period else ""
-        return f"user ({self.column}){window}"
+        ways = ", ".join(f"of {table} by {own} = {theirs}" for own, table, theirs in self.way)
+        return f"user ({self.column}{' ' * bool(ways)}{ways}){window}"
 
     @property
     def bounded(self) -> str:
@@ -153,7 +164,7 @@ class Unit:
         """Whom an answer protects, for people: it is printed with every answer."""
         if self.column is None:
             return "one record"
-        who = f"one {self.column}{_spoken(self)}"
+        who = f"one {self.column}{_spoken(self)}{_led(self)}"
         if self.whole:
             return f"{who}, all records of each"
         if self.at_most is None:
@@ -178,9 +189,10 @@ class Unit:
 
 @takes(column=NAME | NOTHING, shared=FLAG)
 def users(
-    column: str, at_most: int | str | None = None, *, per: tuple[str, int] | None = None, shared: bool = False,
-    period: Length | None = None, at: str | None = None, zone: str | None = None,
+    column: str | None = None, at_most: int | str | None = None, *, per: tuple[str, int] | None = None,
+    shared: bool = False, period: Length | None = None, at: str | None = None, zone: str | None = None,
     epsilon: Amount | None = None, bins: int = 1, asking: Amount = 1,
+    through: tuple[str, Any] | tuple[str, Any, str] | None = None,
 ) -> Unit:  # fmt: skip
     """Protect people: everything that one value of a column contributed is one unit.
 
@@ -210,6 +222,10 @@ def users(
         bins: What is asked then: in how many bins, that hold all records together. The noise of all of them is weighed
             against the records that are left out, so more bins are a smaller bound.
         asking: At which epsilon.
+        through: Instead of `column`, where records do not name the person: a column, and the protected table that it is
+            looked up in, ("order_id", orders), with the name of the column there where that is another. Each record
+            counts once for every owner, in a column of the owner's name, and not where it has none. Both share a
+            ledger. That somebody owns a record is protected, and not what it says of others who own it too.
 
     Raises:
         PlanError: Both of `at_most` and `shared` are given, `per` without `at_most`, `period` or `at` is alone, or a
@@ -225,6 +241,12 @@ def users(
         raise PlanError("users(...): give either at_most=, a number of records to keep of each, or shared=True.")
     if per is not None and at_most is None:
         raise PlanError("users(per=...): goes with at_most=, a number of records to keep of each.")
+    way: tuple[tuple[str, str, str], ...] = ()
+    owner = None
+    if through is not None:
+        if column is not None or period is not None:
+            raise PlanError("users(through=...): goes without the name of a column and without period=.")
+        column, way, owner = _owner(through)
     if column is None:
         raise PlanError("users(...): name the column that tells people apart, for example users('user', at_most=20).")
     if (period is None) != (at is None):
@@ -236,7 +258,7 @@ def users(
     if isinstance(most, str):
         raise PlanError(f"users(at_most={described(most)}): takes a whole number of records above zero, or 'auto'.")
     return Unit(column, most, per, None if period is None or at is None else (period, at), zone, choice,
-                whole=most is None and not shared)  # fmt: skip
+                most is None and not shared, way, owner)  # fmt: skip
 
 
 def _choice(at_most: object, epsilon: Amount | None, bins: int, asking: Amount) -> Choice | None:
@@ -264,6 +286,31 @@ def _spoken(unit: Unit) -> str:
         return f" in one period of {length} by {at}"
     word = f"one {WORDS[parts[2]]}" if parts[1] == "1" else f"{parts[1]} {WORDS[parts[2]]}s"
     return f" in {word} by {at} ({unit.zone or 'UTC where it has a zone'})"
+
+
+def _led(unit: Unit) -> str:
+    """By which way records are a person's, for people; what others own too is theirs as well."""
+    if not unit.way:
+        return ""
+    ways = ", ".join(f"{own} in {table}" for own, table, _ in unit.way)
+    return f" as owner of records, found by {ways} (that they own them, and not what the records say)"
+
+
+def _owner(through: object) -> tuple[str, tuple[tuple[str, str, str], ...], Any]:
+    """The column that names the owner, the way to it, and the data set of the table that it leads to first."""
+    call = "users(through=...)"
+    parts = through if isinstance(through, tuple) else ()
+    names = (*parts[:1], *parts[2:])
+    if len(parts) not in {2, 3} or not all(isinstance(name, str) for name in names):
+        raise PlanError(f"{call}: takes a column and a table of people, ('order_id', orders), and where it has another"
+                        " name there a third: ('l_orderkey', orders, 'o_orderkey').")  # fmt: skip
+    data = getattr(getattr(parts[1], "_node", None), "bounds_units", None)  # of a `Builder`, which knows units
+    if data is None or data.live:
+        raise PlanError(f"{call}: the table is a collection as protect(..., unit=users(...)) gives it.")
+    if data.unit.period is not None:
+        raise PlanError(f"{call}: people of {data.name!r} are protected in periods, and a way to an owner in one is not"
+                        " known; protect the whole person.")  # fmt: skip
+    return str(data.unit.column), ((names[0], data.name, names[-1]), *data.unit.way), data
 
 
 def _check_period(period: object) -> None:

@@ -108,6 +108,9 @@ class ByUnit(Unary):
     def bounds_units(self) -> DataSet | None:
         return self.data if self.bounding else None
 
+    def carried(self, name: str) -> tuple[int, str] | None:
+        return (0, name) if self.bounding else None
+
     @property
     def unit_key(self) -> UnitKey:
         """The unit key; records of one unit are bounded together."""

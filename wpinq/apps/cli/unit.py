@@ -83,6 +83,25 @@ Zone = Annotated[
         show_default=False,
     ),
 ]
+Through = Annotated[
+    str | None,
+    typer.Option(
+        "--through",
+        help="Where records do not name the person, the way to who owns them: a column, and the table and column that "
+        "it is looked up in, such as l_orderkey=orders.o_orderkey. The table is one of --from, or comes by --owners.",
+        metavar="COLUMN=TABLE.COLUMN",
+        show_default=False,
+    ),
+]
+Owners = Annotated[
+    str | None,
+    typer.Option(
+        "--owners",
+        help="With --through: the table that names the person, by the column of --unit, such as orders=orders.parquet.",
+        metavar="TABLE=INPUT",
+        show_default=False,
+    ),
+]
 Where = Annotated[
     str | None,
     typer.Option(
@@ -104,11 +123,15 @@ Derive = Annotated[
 ]
 
 
+OWNER = "the owner, by --through"
+"""Stands for the column of the owner until the owner table is opened."""
+
+
 def read_unit(
     column: str | None, at_most: str | None, chosen: tuple[str | None, str | None] = (None, None), *,
-    per: str | None, shared: bool, period: str | None, at: str | None, zone: str | None,
+    per: str | None, shared: bool, period: str | None, at: str | None, zone: str | None, through: bool = False,
 ) -> Unit | None:  # fmt: skip
-    """Whom to protect; None where it is a record.
+    """Whom to protect; None where it is a record. With a way it is the owner, whose column the owner table has.
 
     Raises:
         PlanError: The options do not fit together.
@@ -125,6 +148,10 @@ def read_unit(
         "--bound-epsilon": chosen[0],
         "--bound-bins": chosen[1],
     }
+    if through:
+        if period is not None:
+            raise PlanError("--through: leads to a person, and not to one in a --period.")
+        column = OWNER
     if column is None:
         if lone := [option for option, value in given.items() if value is not None]:
             raise PlanError(f"{lone[0]}: goes with --unit COLUMN, the column that names the person.")
@@ -161,6 +188,25 @@ def read_unit(
         bins=int(bins),
         asking=asking or 1,
     )
+
+
+def read_way(text: str) -> tuple[str, str, str]:
+    """The column that is looked up, the table, and the column there.
+
+    Raises:
+        PlanError: It is something else.
+
+    >>> read_way("l_orderkey = orders.o_orderkey"), read_way("orders.order_id")
+    (('l_orderkey', 'orders', 'o_orderkey'), ('order_id', 'orders', 'order_id'))
+    """
+    own, _, place = text.rpartition("=")
+    table, dot, column = place.strip().partition(".")
+    if not (table and dot and column) or ("=" in text and not own.strip()):
+        raise PlanError(
+            f"--through {text}: write COLUMN=TABLE.COLUMN, for example l_orderkey=orders.o_orderkey, or TABLE.COLUMN "
+            "where both have one name."
+        )
+    return own.strip() or column, table, column
 
 
 def read_derived(texts: list[str] | None) -> dict[str, str]:

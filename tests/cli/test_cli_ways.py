@@ -56,7 +56,9 @@ def test_one_table_and_its_owners(shop, wpinq):
     assert done.code == 0, done.err
     assert json.loads((shop / "o.json").read_text())["rows"] == [[len(OWNED)]]
     told = wpinq("check", "items.csv", *one[:-2], "--at-most", "5")
-    assert f"There are 40; 40 have records that are left out, and 200 of {len(OWNED)} records" in " ".join(told.out.split())
+    assert f"There are 40; 40 have records that are left out, and 200 of {len(OWNED)} records" in " ".join(
+        told.out.split()
+    )
     assert f"Of 900 records {900 - len(OWNED)} have no owner by --through, and are left out." in told.out
     assert json.loads(wpinq("check", "items.csv", *one, "--json").out)["without owner"] == 900 - len(OWNED)
 

@@ -70,9 +70,10 @@ def records(
 ) -> Input:
     """Records and whom to protect, for commands that charge nothing."""
     chosen = bound_epsilon, bound_bins
-    whom = unit_options.read_unit(
-        unit, at_most, chosen, per=per, shared=shared, period=period, at=at, zone=zone, through=through is not None
-    )
+    if through is not None and period is not None:
+        raise PlanError("--through: leads to a person, and not to one in a --period.")
+    column = unit if through is None else unit_options.OWNER
+    whom = unit_options.read_unit(column, at_most, chosen, per=per, shared=shared, period=period, at=at, zone=zone)
     words: Words = {
         "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
         "table": table, "tz": tz,

@@ -129,9 +129,9 @@ OWNER = "the owner, by --through"
 
 def read_unit(
     column: str | None, at_most: str | None, chosen: tuple[str | None, str | None] = (None, None), *,
-    per: str | None, shared: bool, period: str | None, at: str | None, zone: str | None, through: bool = False,
+    per: str | None, shared: bool, period: str | None, at: str | None, zone: str | None,
 ) -> Unit | None:  # fmt: skip
-    """Whom to protect; None where it is a record. With a way it is the owner, whose column the owner table has.
+    """Whom to protect; None where it is a record.
 
     Raises:
         PlanError: The options do not fit together.
@@ -148,10 +148,6 @@ def read_unit(
         "--bound-epsilon": chosen[0],
         "--bound-bins": chosen[1],
     }
-    if through:
-        if period is not None:
-            raise PlanError("--through: leads to a person, and not to one in a --period.")
-        column = OWNER
     if column is None:
         if lone := [option for option, value in given.items() if value is not None]:
             raise PlanError(f"{lone[0]}: goes with --unit COLUMN, the column that names the person.")

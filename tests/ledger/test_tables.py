@@ -10,6 +10,7 @@ import pytest
 import wpinq
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.accountant import Accountant
+from wpinq.core.ledger.charge import Charge
 from wpinq.core.plan.stability import sensitivities
 from wpinq.errors import BudgetError, LedgerError
 from wpinq.testing import evaluate
@@ -136,6 +137,43 @@ def test_periods_are_those_of_all_tables(tmp_path):
         odd = wpinq.users(whom, at_most=1, period=length, at=at)
         with pytest.raises(LedgerError, match="the same people"):
             table("c", odd)
+
+
+def test_each_row_says_whose_and_within_what_bound_it_was_asked(tmp_path):
+    people, seen = persons(tmp_path), visits(tmp_path)
+    seen.map("page").measure(1 / 2)
+    seen.at_most(9, per=("page", 2)).map("page").measure(1 / 4)
+    seen.at_most(2).concat(seen.at_most(4)).measure(1 / 4)
+    people.join_rows(seen, on="id").map("town").measure(1 / 8)
+    wpinq.protect([], columns={"id": str}, name="all", version="1", ledger=tmp_path / "L", unit=wpinq.users("id")).map(
+        "id"
+    ).distinct().measure(1 / 8)
+    rows = [(row.label, row.within) for row in Ledger.existing(tmp_path / "L").entries() if not row.internal]
+    assert rows == [
+        ("persons", "user (id)"),
+        ("visits", "user (id)"),
+        ("map(columns: page)", "at most 3 records"),
+        ("map(columns: page)", "at most 9 records, at most 2 per page"),
+        ("concat", "at most 2 records; at most 4 records"),
+        ("map(columns: town)", "at most 1 records"),
+        ("map(columns: town)", "at most 3 records"),
+        ("all", "user (id)"),
+        ("distinct", "all records"),
+    ]
+
+
+def test_a_ledger_of_before_has_rows_without_a_bound(tmp_path, monkeypatch):
+    """They are read as they were; a bound in a row decides nothing, so the same question is free."""
+    body = Charge.body
+    with monkeypatch.context() as before:
+        old = lambda charge, **more: {k: v for k, v in body(charge, **more).items() if k != "within"}  # noqa: E731
+        before.setattr(Charge, "body", old)
+        first = visits(tmp_path, budget=2).map("page").measure(1).observe("a")
+    again = visits(tmp_path, budget=2).map("page").measure(1)
+    assert again.observe("a") == first
+    assert spent(tmp_path) == 1
+    (row,) = (row for row in Ledger.existing(tmp_path / "L").entries() if row.kind == "charge")
+    assert row.within == ""
 
 
 def test_a_file_without_a_name_takes_that_of_the_ledger(tmp_path):

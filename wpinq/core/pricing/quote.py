@@ -278,7 +278,8 @@ def _curves(survey: Survey, scale: Fraction, noise: Mechanism | None) -> dict[st
 
 
 def _charge(quote: Quote[Any], question: str, data: DataSet, paid: Sequence[Cost], asked: str = "") -> Charge:
-    return Charge(question, tuple(paid), data.edition, quote.name or quote.node.title, quote.analyst, asked)
+    within = data.unit.bounded
+    return Charge(question, tuple(paid), data.edition, quote.name or quote.node.title, quote.analyst, asked, within)
 
 
 def _pays(price: Price) -> str:

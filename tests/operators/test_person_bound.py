@@ -17,7 +17,7 @@ from strategies import evaluate
 import wpinq
 from wpinq.core.operators.group_by import GroupBy
 from wpinq.core.operators.join import Join
-from wpinq.core.operators.join_rows import LeftRows
+from wpinq.core.operators.join_rows import JoinRows, LeftRows
 from wpinq.core.operators.resolution import DITHER_STABILITY, fit_noise
 from wpinq.core.operators.semijoin import Fill
 from wpinq.core.plan import person_bound
@@ -299,13 +299,19 @@ def half_of_pairs(self, columns, of):
     return whole and whole / 2
 
 
-BOUND_OF_PAIRS = Join.bounds
+def half_of_theirs(self, columns, of):
+    whole = BOUND_OF_THEIRS(self, columns, of)
+    return whole and whole / 2
+
+
+BOUND_OF_PAIRS, BOUND_OF_THEIRS = Join.bounds, JoinRows._theirs
 WRONG = {
     "an input that does not move cannot hold the person": ((Node, "needs", property(always)), ["concat", "union"]),
     "nothing stands alone in a left join": ((LeftRows, "needs", property(always)), ["left join on the key", "having"]),
     "a limit keeps every column apart": ((Fill, "kept_apart", by_name), ["limit by value", "distinct key"]),
     "prefixes of a key weigh a quarter": ((GroupBy, "bounds", a_quarter), ["group_by: len"]),
     "pairs of a key weigh half of what they do": ((Join, "bounds", half_of_pairs), ["join on the key", "key alone"]),
+    "pairs weigh half of what the right side has": ((JoinRows, "_theirs", half_of_theirs), ["join_rows on the key"]),
     "whose column is fixed is alone": ((person_bound, "_stays_alone", lambda *_: True), ["having"]),
     "all records of a person move by 1": ((person_bound, "_whole", lambda _: {person_bound.NONE: 1}), ["key alone"]),
 }

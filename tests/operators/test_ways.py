@@ -227,6 +227,16 @@ def test_a_query_joins_along_the_way_and_counts_pairs():
     assert wpinq.sql(f"{hops} GROUP BY prio ORDER BY prio", given, **ask).rows == (("x", 3), ("y", 2))
     people = "SELECT COUNT(DISTINCT i.cust) FROM items i JOIN orders o ON i.l_key = o.o_key WHERE prio = 'x'"
     assert wpinq.sql(people, given, epsilon=10**4).rows == ((1,),)
+    whose = "SELECT prio, COUNT(*) FROM orders o WHERE {} GROUP BY prio ORDER BY prio"
+    for condition, expected in (
+        ("EXISTS (SELECT * FROM items i WHERE i.l_key = o.o_key AND i.n < 2)", (2, 1)),
+        ("o_key IN (SELECT l_key FROM items WHERE n > 0)", (1, 1)),
+        ("NOT EXISTS (SELECT * FROM items i WHERE l_key = o_key AND n > 0)", (1, 1)),
+    ):
+        found = wpinq.sql(whose.format(condition), given, **ask)
+        assert found.rows == (("x", expected[0]), ("y", expected[1]))
+    unnamed = "SELECT COUNT(DISTINCT cust) FROM items JOIN orders ON l_key = o_key"
+    assert wpinq.sql(unnamed, given, epsilon=10**4).rows == ((2,),), "cust of orders, where it is written"
     answer = wpinq.sql("SELECT COUNT(*) FROM items", given, epsilon=10**4)
     assert answer.rows == ((6,),)
     assert "as owner of records, found by l_key in orders" in str(answer.about)

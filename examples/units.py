@@ -49,7 +49,8 @@ def errors(records: pl.DataFrame, unit: wpinq.Unit, runs: int) -> tuple[float, f
     asked, counts = records["page"].value_counts().sort("page").get_columns()
     truth = shares(counts.to_numpy())
     pages = wpinq.protect(records, budget=10**6, unit=unit).map("page")
-    measured = [pages.measure(QUIET * int(unit.bound)), *(pages.measure(EPSILON, f"run {run}") for run in range(runs))]
+    quiet = pages.measure(QUIET * int(unit.bound or 1))
+    measured = [quiet, *(pages.measure(EPSILON, f"run {run}") for run in range(runs))]
     plain, *noisy = (shares(one.observe_many(asked)) for one in measured)
     noise, total = (np.mean([np.abs(one - other).sum() for one in noisy]) for other in (plain, truth))
     return float(noise), float(np.abs(plain - truth).sum()), float(total)

@@ -15,12 +15,12 @@ from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Asked, Ledger
 from wpinq.core.ledger.budget import Budget
 from wpinq.core.ledger.versions import named, printable, rendered
-from wpinq.core.operators.contribution.preprocess import before
+from wpinq.core.operators.contribution.preprocess import Before, before
 from wpinq.core.operators.contribution.sample import bounded
 from wpinq.core.operators.contribution.weight import weigh, weights
 from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.node import Source
-from wpinq.core.plan.unit import Unit
+from wpinq.core.plan.node import Node, Source
+from wpinq.core.plan.unit import Choice, Unit
 from wpinq.core.pricing.recharge import REPEATS, reply
 from wpinq.core.state.memory import LIMIT
 from wpinq.errors import ChangedError, LedgerError, PlanError
@@ -29,9 +29,11 @@ from wpinq.failures import redacted
 from wpinq.sources import Columns, open_source
 from wpinq.sources.form import Words, declared_form
 from wpinq.sources.opening import opening
+from wpinq.sources.owned import through
 
 if TYPE_CHECKING:
     from wpinq.core.ledger.secret import Secret
+    from wpinq.core.records.reader import Reader
 
 
 WORD = NAME | NOTHING
@@ -164,10 +166,13 @@ def protect(
     unit = Unit() if unit is None else unit
     if not isinstance(unit, Unit):
         raise PlanError("protect(unit=...): takes what wpinq.users(...) returns, or nothing for records.")
-    place = Path(ledger) if ledger is not None else beside(reader.path)
+    led = unit.owner
+    if led is not None:
+        reader, unit, ledger = _led(reader, unit, ledger)
+    place = beside(reader.path) if ledger is None else None if led is not None and not led.lasting else Path(ledger)
     if place is None and getattr(reader, "lasting", False):
         raise PlanError("protect(ledger=...): a database outlives this process, and has no file to keep a ledger by.")
-    if place is None and asked.amount is None:
+    if place is None and asked.amount is None and led is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
     label = named(name, "protect(name=...)") or printable(reader.name)
     declared = rendered(version, "protect(version=...)", tz) or None
@@ -181,7 +186,7 @@ def protect(
     if weight is not None:
         weights(first.schema, weight, max_weight)
     if isinstance(ledger, Ledger):
-        book = ledger.of_table(label, unit.whom, asked)
+        book = ledger.of_table(label, unit.whom, asked, shared=led is not None)
     else:
         book = Ledger.open(
             place, name=label, unit=unit.whom, asked=asked, secret=secret, found=name is None,
@@ -189,19 +194,45 @@ def protect(
         )  # fmt: skip
     LIMIT.beside(place)
     data = _confirmed(DataSet(
-        reader, book, book.name if name is None else label, declared or printable(reader.title), unit,
-        lasting=place is not None, reading=reading, repeat=repeat, before=first.said,
-        opened=opening(source, columns, words, reader), engine=engine,
+        reader, book, book.name if name is None and led is None else label, _version(declared, reader, led), unit,
+        lasting=led.lasting if led is not None else place is not None, reading=reading, repeat=repeat,
+        before=first.said,
+        opened=None if led is not None else opening(source, columns, words, reader), engine=engine,
     ), ask=declared is None)  # fmt: skip
     records = first.over(Source(data))
     if unit.choice is not None:
-        from wpinq.aggregates.bound_choice import (
-            choose_bound,  # it loads most of a room, and few units leave the choice
-        )
-
-        most = choose_bound(Collection(records), unit.choice)
-        records = first.over(Source(replace(data, unit=replace(unit, at_most=most))))
+        records = _chosen(records, first, data, unit.choice)
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
+
+
+def _led(reader: Reader, unit: Unit, ledger: object) -> tuple[Reader, Unit, Ledger]:
+    """Records with their owners, whom a way leads to, their unit, and the one ledger of all tables of the way.
+
+    Raises:
+        PlanError: The way does not fit the columns, or another ledger is given.
+    """
+    led: DataSet = unit.owner
+    if isinstance(ledger, Ledger):
+        same = ledger.identity == led.book
+    else:
+        same = ledger is None or (led.lasting and Path(str(ledger)).resolve() == Path(led.ledger).resolve())
+    if not same:
+        raise PlanError(f"users(through=...): {led.name!r} has another ledger; all tables of a way share one.")
+    return through(reader, led.reader, unit.way[0], str(unit.column)), replace(unit, owner=None), led.ledger
+
+
+def _version(declared: str | None, reader: Reader, led: DataSet | None) -> str:
+    """The name of a version; whose a record is follows from the version of the owner table, too."""
+    own = declared or printable(reader.title)
+    return own if led is None else f"{own}, {led.name} {led.version}"
+
+
+def _chosen(records: Node, first: Before, data: DataSet, choice: Choice) -> Node:
+    """The records of people, of each of whom a number is kept that is chosen privately."""
+    from wpinq.aggregates.bound_choice import choose_bound  # it loads most of a room, and few units leave the choice
+
+    most = choose_bound(Collection(records), choice)
+    return first.over(Source(replace(data, unit=replace(data.unit, at_most=most))))
 
 
 def _check_choices(repeat: str, engine: object) -> None:

@@ -183,7 +183,7 @@ def test_windows_of_a_stream_cost_each_or_as_one(tmp_path, period):
         (["--at-most", "3"], "--at-most: goes with --unit COLUMN"),
         (["--shared"], "--shared: goes with --unit COLUMN"),
         (["--period", "1d", "--at", "time"], "--period: goes with --unit COLUMN"),
-        (["--unit", "user"], "give either --at-most N"),
+        (["--unit", "user"], "nothing bounds how far one user of"),
         (["--unit", "user", "--at-most", "3", "--shared"], "give either --at-most N"),
         ([*PEOPLE, "--per", "page"], "--per: write COLUMN=N"),
         ([*PEOPLE, "--per", "page=0"], "--per: 0 is not"),

@@ -104,7 +104,7 @@ RECORD_PLAY = {
         f"{BUDGET}test_rule_25_paths_add_up_in_the_charge"),
     "sensitivity: the bound": Plant(
         "record-play: sensitivity miscalibration", "a person keeps one record more than the bound",
-        f"{OPERATORS}contribution/sample.py", "users[user] <= int(self.unit.bound)", "users[user] <= int(self.unit.bound) + 1",
+        f"{OPERATORS}contribution/sample.py", "users[user] <= int(self.most)", "users[user] <= int(self.most) + 1",
         "tests/testing/test_testing.py"),
     "sensitivity: clamping": Plant(
         "record-play: sensitivity miscalibration", "values beyond their bounds are counted as they are",
@@ -178,7 +178,7 @@ RULES = {
                 "if step.opname not in STRAIGHT or (", "if (", "tests/functions/test_functions_trace.py"),
     "24": Plant("rule 24", "a charge has the bound left out", f"{PRICING}quote.py",
                 "Cost(move / scale, Fraction(0), parts, curve=curve)",
-                "Cost(move / data.unit.bound / scale, Fraction(0), parts, curve=curve)", "tests/operators/test_units_people.py"),
+                "Cost(move / (data.unit.bound or 1) / scale, Fraction(0), parts, curve=curve)", "tests/operators/test_units_people.py"),
     "25": Plant("rule 25", "the smallest part of a group counts", "wpinq/core/ledger/cost.py",
                 "            growth = max(amount - largest, ZERO)", "            growth = min(max(amount - largest, ZERO), ZERO)",
                 "tests/ledger/test_cost.py::test_total_is_the_recursion"),

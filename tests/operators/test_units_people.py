@@ -49,7 +49,7 @@ def test_the_ledger_refuses_another_unit(views_file):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: wpinq.users("user"),
+        lambda: wpinq.users("user", per=("page", 1)),
         lambda: wpinq.users("user", at_most=3, shared=True),
         lambda: wpinq.users("user", at_most=0),
         lambda: wpinq.users("user", at_most=True),

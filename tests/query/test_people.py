@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import wpinq
+from wpinq.core.plan.stability import sensitivities
 from wpinq.query import prepare
 from wpinq.testing import check_stability
 
@@ -66,3 +67,28 @@ def test_answers_are_those_of_duckdb(query, moves):
 def test_nobody_moves_further(query, moves):
     views = wpinq.protect([], 1, unit=wpinq.users("user", at_most=2), columns=COLUMNS, name="v")
     check_stability(prepare(query, {"v": views}).groups, examples=15)
+
+
+def test_a_join_on_columns_of_other_names_keeps_the_person(tmp_path):
+    people, seen = (
+        wpinq.protect([], 10**6 if name == "people" else None, columns=columns, name=name, version="1",
+                      ledger=tmp_path / "L", unit=wpinq.users(who, at_most=most), delta="0.1")
+        for name, columns, who, most in (("people", {"id": str, "town": str}, "id", 1),
+                                         ("seen", {"uid": str, "page": str}, "uid", 20))
+    )  # fmt: skip
+    tables = {"people": people, "seen": seen}
+    joined = "people p JOIN seen s ON p.id = s.uid"
+    asked = [
+        (f"SELECT town, COUNT(DISTINCT s.uid) FROM {joined} GROUP BY town", 20),
+        (f"SELECT COUNT(DISTINCT p.id) FROM {joined} WHERE page = 'a'", 1),
+        (f"SELECT COUNT(*) FROM {joined}", 20),
+        ("SELECT COUNT(*) FROM people p LEFT JOIN (SELECT uid, COUNT(*) AS n FROM seen GROUP BY uid) t ON p.id = t.uid"
+         " WHERE n > 3", 1),
+    ]  # fmt: skip
+    for query, moves in asked:
+        made = wpinq.sql(f"EXPLAIN {query}", tables, epsilon=1, delta="1e-6")
+        (row,) = made.frame.select("one unit moves", "scale of noise", "epsilon").rows()
+        assert row[1] * row[2] == row[0]
+        one = prepare(query, tables).counts[0]
+        assert sum(sensitivities(one._node).values()) == moves
+        check_stability(one, examples=15)

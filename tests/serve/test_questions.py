@@ -71,6 +71,15 @@ def test_where_the_curator_keeps_no_number_an_analyst_asks_for_none():
         questions._bounded({"few": few, "shared": shared}, 1)
 
 
+def test_without_a_curators_bound_an_analyst_gives_any(site):
+    """Noise grows with the question's own bound, so there is none to keep to."""
+    every = wpinq.protect([], 1, columns={"user": str}, unit=wpinq.users("user"))
+    few = wpinq.protect([], 1, columns={"user": str}, unit=wpinq.users("user", at_most=4))
+    assert questions._bounded({"every": every}, 50)["every"]._node.unit.at_most == 50
+    with pytest.raises(wpinq.PlanError, match="allows 4 records"):
+        questions._bounded({"few": few, "every": every}, 5)
+
+
 def test_dry_is_what_is_done_where_nothing_is_said(site):
     token, before = site.token("dry", 1), spent(site)
     assert site.ask(token, "POST", "/api/sql", question("1/4")).body["price"]["cost"]["epsilon"] == "0.25"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -20,6 +20,7 @@ from wpinq.arguments import COLLECTION, takes
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import ByUnit
+from wpinq.core.operators.contribution.whole import Whole
 from wpinq.core.plan.node import Record, Weighted, read_by, steps
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.schema import Column, Kind, Schema
@@ -61,7 +62,7 @@ def suggest_bound(
         BudgetError, LedgerError, ExactnessError: See `measure`.
     """
     walk = steps(collection._node)
-    entered = [node.source for node in walk if isinstance(node, (Bound, Share))]
+    entered = [node.source for node in walk if isinstance(node, (Bound, Share, Whole))]
     if len(entered) != 1 or len(read_by(walk)) != 1:
         raise PlanError("suggest_bound: takes a collection over one source whose unit is wpinq.users(...).")
     if live_log(collection._node) is not None:
@@ -105,7 +106,12 @@ class Lengths(ByUnit):
     @property
     def stability(self) -> tuple[Fraction, ...]:
         """Of a person, who moves the source by the unit's bound."""
-        return (1 / self.data.unit.bound,)
+        return (1 / self.most,)
+
+    @property
+    def moves_at_most(self) -> Mapping[frozenset[str], Fraction]:
+        """One person by 1, whatever bounds the records of one."""
+        return {frozenset(): Fraction(1)}
 
     @cached_property
     def gain(self) -> Fraction:

@@ -98,7 +98,7 @@ def ask_loss_of(
     """Quote what one of the bounds of a collection leaves out, which its own source pays."""
     if live_log(entered) is not None:
         raise PlanError("loss: answers at once, and a live source when an epoch closes; give a file of the past.")
-    most = int(TIMES * entered.unit.bound) if at_most is None else at_most
+    most = int(TIMES * entered.most) if at_most is None else at_most
     if isinstance(most, bool) or not isinstance(most, int) or not 0 < most <= MOST:
         raise PlanError(f"loss(at_most=...): give a whole number from 1 to {MOST:,}.")
     quote = self._then(Dropped(entered.source, most)).quote(epsilon, name, analyst=analyst)
@@ -148,7 +148,7 @@ class Dropped(ByUnit):
     @property
     def stability(self) -> tuple[Fraction, ...]:
         """Of a person, who moves the source by the unit's bound."""
-        return (2 / self.data.unit.bound,)
+        return (2 / self.most,)
 
     @cached_property
     def gain(self) -> Fraction:
@@ -186,7 +186,7 @@ class Dropped(ByUnit):
         """How many records one person loses, of so many with each value."""
         unit = self.data.unit
         inside = sum(min(count, unit.per[1]) if unit.per else count for count in counts)
-        return sum(counts) - min(inside, int(unit.bound))
+        return sum(counts) - min(inside, int(self.most))
 
 
 class Losses:
@@ -218,7 +218,7 @@ class Losses:
         counts = pl.DataFrame([*named, frame[WEIGHT]]).group_by(one.name for one in named).agg(weight.sum())
         inside = weight.clip(upper_bound=unit.per[1]) if unit.per else weight
         each = counts.group_by(USER).agg(weight.sum().alias("all"), inside.sum().alias("inside"))
-        lost = each.select(pl.col("all") - pl.col("inside").clip(upper_bound=int(unit.bound))).to_series()
+        lost = each.select(pl.col("all") - pl.col("inside").clip(upper_bound=int(plan.most))).to_series()
         people, records = int((lost > 0).sum()), int(lost.clip(upper_bound=plan.at_most).sum())
         made = {"lost": [PEOPLE, RECORDS], WEIGHT: [people * plan.at_most, records]}
         result = pl.DataFrame(made, schema={"lost": pl.Int64, WEIGHT: plan.held.column})

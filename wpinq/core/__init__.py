@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from wpinq.core.plan.forms import Where
     from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
     from wpinq.core.plan.rewrite import rewrite
-    from wpinq.core.plan.stability import sensitivities
+    from wpinq.core.plan.stability import times_moved
     from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
     from wpinq.core.records.bins import bin_frame
     from wpinq.core.records.blocks import bin_blocks
@@ -95,7 +95,7 @@ _NAMES = {
     "core.plan.forms": "Where",
     "core.plan.node": "Node Source fingerprints sources steps",
     "core.plan.rewrite": "rewrite",
-    "core.plan.stability": "sensitivities",
+    "core.plan.stability": "times_moved",
     "core.pricing.privacy_cost": "GAUSSIAN Terms",
     "core.records.bins": "bin_frame",
     "core.records.blocks": "bin_blocks",
@@ -168,11 +168,11 @@ __all__ = [
     "rendered",
     "rewrite",
     "run_reference",
-    "sensitivities",
     "serve_tasks",
     "settle",
     "sources",
     "steps",
+    "times_moved",
     "total_size",
     "version_label",
     "weigh",

@@ -17,6 +17,7 @@ import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.terms import shown
+from wpinq.core.operators.along_way import owners_met
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL, Derived
 from wpinq.query.names import bare
@@ -39,6 +40,7 @@ class Sought:
         found: The rows that it is compared with: a column for each of these.
         listed: Whether it is IN, which is NULL where nothing is equal and something is NULL, and not false.
         negated: Whether there must be no such row.
+        led: How many of the last columns are owners, which a way to them adds: NULL is one of them.
     """
 
     text: str
@@ -46,6 +48,7 @@ class Sought:
     found: Derived
     listed: bool
     negated: bool
+    led: int = 0
 
 
 def conjuncts(where: Any) -> list[Any]:
@@ -79,7 +82,8 @@ def sought(node: Any, tables: Tables, scope: Any) -> Sought | None:
         columns = (node.this,) if listed else ()
         return Sought(text, columns, scope.derived(query if listed else query.this), listed, negated)
     select, pairs = _correlated(select.copy(), tables, scope)
-    if not pairs and (listed or not _plain(select)):
+    owners = _owners(select, tables, scope, pairs, node.this if listed else None)
+    if not pairs and not owners and (listed or not _plain(select)):
         return Sought(text, (node.this,) if listed else (), scope.derived(select), listed, negated)
     if not _plain(select) or (listed and len(select.expressions) != 1):
         raise PlanError(f"{CALL}: {text}: of a query that names columns of the one around it, columns that are equal "
@@ -87,9 +91,29 @@ def sought(node: Any, tables: Tables, scope: Any) -> Sought | None:
                         "it.")  # fmt: skip
     if listed:
         pairs.append((node.this, select.expressions[0]))
+    pairs += owners
     keys = [exp.alias_(inner.unalias(), KEY.format(place), quoted=True) for place, (_, inner) in enumerate(pairs)]
     select.set("expressions", keys or [exp.alias_(exp.Literal.number(1), KEY.format(0), quoted=True)])
-    return Sought(text, tuple(outer for outer, _ in pairs), scope.derived(select), listed, negated)
+    return Sought(text, tuple(outer for outer, _ in pairs), scope.derived(select), listed, negated, len(owners))
+
+
+def _owners(
+    select: Any, tables: Tables, scope: Any, pairs: list[tuple[Any, Any]], listed: Any
+) -> list[tuple[Any, Any]]:
+    """The owners that are compared too, where a key along a way to them is (`operators/along_way.py`)."""
+    from sqlglot import exp
+
+    if listed is not None and len(select.expressions) == 1:
+        pairs = [*pairs, (listed, select.expressions[0].unalias())]
+    if not pairs or not _plain(select) or any(not isinstance(one, exp.Column) for pair in pairs for one in pair):
+        return []
+    inside = scope.within(select.args.get("with_")).tables(select)
+    if not isinstance(tables.base, Collection) or not isinstance(inside.base, Collection):
+        return []
+    held = [(tables.own(outer), inside.own(inner)) for outer, inner in pairs]
+    known = [(outer, inner) for outer, inner in held if outer is not None and inner is not None]
+    met = owners_met(tables.base._node, inside.base._node, *zip(*known, strict=True)) if known else ()
+    return [(tables.written(here), inside.written(there)) for here, there in met]
 
 
 def _plain(select: Any) -> bool:
@@ -152,8 +176,9 @@ def kept(rows: Collection, asked: Sought, columns: Iterable[str | None]) -> Coll
     if not left or not len(left) == len(asked.columns) == len(right):
         raise PlanError(f"{CALL}: {asked.text} {_WHY}.")
     named = [KEY.format(place) for place in range(len(right))]
+    written = len(named) - asked.led
     keys = asked.found.rows.map([pl.col(old).alias(new) for old, new in zip(right, named, strict=True)])
-    keys = keys.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in named)).distinct()
+    keys = keys.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in named[:written])).distinct()
     types = [[one._node.schema[name].kind.value for name in names] for one, names in ((rows, left), (keys, named))]
     if types[0] != types[1]:
         raise PlanError(f"{CALL}: {asked.text}: it compares {', '.join(types[0])} with {', '.join(types[1])}; declare "
@@ -161,7 +186,7 @@ def kept(rows: Collection, asked: Sought, columns: Iterable[str | None]) -> Coll
     own = [pl.col(name) for name in rows.columns]
     try:
         if not asked.negated:
-            known = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in left))
+            known = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in left[:written]))
             return known.join_rows(keys, left=left, right=named).map(own)
         pairs = rows.join_rows(keys, left=left, right=named, how="left")
     except PlanError as error:

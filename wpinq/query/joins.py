@@ -13,6 +13,7 @@ import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.terms import shown
+from wpinq.core.operators.along_way import owners_met
 from wpinq.core.operators.join_rows import JoinRows
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
@@ -89,12 +90,15 @@ def paired(
         kinds = [table._node.schema[name].kind.value for table, name in ((ours, one), (theirs, other))]
         if kinds[0] != kinds[1]:
             raise PlanError(f"{CALL}: {shown(join)}: {one} is {kinds[0]} and {other} is {kinds[1]}; declare one type.")
+    known = [_known(side) for side in (left, right)]
+    keys = [*keys, *owners_met(ours._node, theirs._node, left, right)]
+    left, right = ([pair[side] for pair in keys] for side in (0, 1))
     outer = join.text("side") == "LEFT"
     try:
         if outer:
-            rows = ours.join_rows(theirs.filter(_known(right)), left=left, right=right, how="left")
+            rows = ours.join_rows(theirs.filter(known[1]), left=left, right=right, how="left")
         else:
-            rows = ours.filter(_known(left)).join_rows(theirs, left=left, right=right)
+            rows = ours.filter(known[0]).join_rows(theirs, left=left, right=right)
     except PlanError as error:
         raise PlanError(f"{CALL}: {shown(join)} {WHY}.") from error
     assert isinstance(rows._node, JoinRows)  # noqa: S101  what `join_rows` makes without a result

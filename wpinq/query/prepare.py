@@ -108,7 +108,7 @@ class _Select(Reads):
         kept = self.kept()
         groups = self.rows(kept, names)
         stepped, steps_of = self._distribution(names) if shaved else (None, None)
-        if steps_of is not None and _moved(groups) ** 2 > 2 * _moved(steps_of) ** 2:
+        if steps_of is not None and _nearer(steps_of, groups):
             groups = steps_of
         else:
             stepped = None
@@ -197,6 +197,10 @@ class _Select(Reads):
         return Number(records, (measured, what), ask, bounds, plainly(number), kind)
 
 
-def _moved(collection: Collection) -> Fraction:
-    """How far one unit moves it, of the table where that is the most."""
-    return Survey.of(collection._node).scale(Fraction(1))
+def _nearer(steps_of: Collection, groups: Collection) -> bool:
+    """Whether differences of steps, which are two measured bins each, are nearer to the truth than groups are."""
+    surveys = [Survey.of(one._node) for one in (steps_of, groups)]
+    if any(one.unbounded for one in surveys):  # of which the query has none, or is refused
+        return False
+    step, group = (one.scale(Fraction(1)) for one in surveys)
+    return group**2 > 2 * step**2

@@ -13,7 +13,7 @@ from wpinq.core.functions.sql.terms import Term
 from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.plan.bias import biases
 from wpinq.core.plan.node import Node
-from wpinq.core.plan.stability import by_ledger, sensitivities
+from wpinq.core.plan.stability import Survey, by_ledger
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
@@ -87,9 +87,10 @@ class Statement:
     def of_one_person(self) -> tuple[Fraction, int]:
         """How many times the epsilon and the delta of a measurement one person loses, in all tables of a ledger.
 
-        All measurements read the same rows, so it is the same for all.
+        All measurements read the same rows, so it is the same for all, also where how far a person moves these rows
+        themselves is not known.
         """
-        paid = by_ledger(sensitivities(self.groups._node)).values()
+        paid = by_ledger(Survey.of(self.groups._node).shares).values()
         return max(sum(each, Fraction(0)) for each in paid), max(map(len, paid))
 
     @property

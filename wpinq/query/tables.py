@@ -47,6 +47,7 @@ class Tables:
         self._catalogue, self._where = Catalogue(given, derive), where
         self._columns: dict[str, dict[str, Term]] = {}
         self._derived: dict[str, Derived] = {}
+        self._led: set[tuple[str, str]] = set()  # owners that a way brings: without a table, that of another is meant
         self.base: Rows
         first, joins = self._catalogue.protected_first(first, list(joins))
         alias, result = self._table(first)
@@ -95,6 +96,7 @@ class Tables:
                 if table:
                     raise
         result = [place for place in result if table or place not in self._merged]
+        result = [place for place in result if place not in self._led] or result
         if len(result) > 1:
             raise PlanError(
                 f"{CALL}: {shown(node)} is a column of {' and '.join(alias for alias, _ in result)}; say which."
@@ -128,6 +130,13 @@ class Tables:
         found = self.canonical(node) if type(node).__name__ == "Column" else None
         return None if found is None else self._own.get((found.text("table"), found.name))
 
+    def written(self, name: str) -> Any:
+        """A column of the records, as a query would write it."""
+        from sqlglot import exp
+
+        table, column = next(place for place, own in self._own.items() if own == name)
+        return exp.column(column, table=table, quoted=True)
+
     def reach(self, node: exp.Expression) -> Reach | None:
         """The bounds of a canonical column that a subquery made, where it says them."""
         made = self._derived.get(node.text("table"))
@@ -159,6 +168,9 @@ class Tables:
         if alias in self._columns:
             raise PlanError(f"{CALL}: two tables are called {shown(alias)}; name one with AS.")
         if not isinstance(found, Derived):
+            people = found._node.bounds_units if isinstance(found, Collection) else None
+            if people is not None and people.unit.way:
+                self._led.add((alias, str(people.unit.column)))
             return alias, found
         self._derived[alias] = found
         return alias, found.rows

@@ -133,6 +133,10 @@ def live(
     unit, place = unit or Unit(), None if ledger is None else Path(ledger)
     if unit.choice is not None:
         raise PlanError("live(unit=...): at_most='auto' is chosen from records that are there; give a number of them.")
+    if unit.way:
+        raise PlanError("live(unit=...): records of a stream name the person themselves; through= is for tables.")
+    if unit.whole:
+        raise PlanError("live(unit=...): a stream needs a bound: users(COLUMN, at_most=20), or shared=True.")
     asked = Asked.of("live", budget, delta, rho, accounting)
     first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
     book = Ledger.open(place, name=name, unit=unit.whom, asked=asked, secret=secret)

@@ -90,7 +90,7 @@ def written(unit: Unit) -> str:
     "wpinq.users('user', at_most=3, per=('page', 1))"
     """
     given = {
-        "at_most": unit.at_most, "shared": unit.at_most is None or None, "per": unit.per,
+        "at_most": unit.at_most, "shared": (unit.at_most is None and not unit.whole) or None, "per": unit.per,
         "period": unit.period and unit.period[0], "at": unit.period and unit.period[1], "zone": unit.zone,
     }  # fmt: skip
     return f"wpinq.users({', '.join([repr(unit.column), *(f'{k}={v!r}' for k, v in given.items() if v is not None)])})"

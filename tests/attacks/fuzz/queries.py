@@ -85,6 +85,7 @@ def grow(seed: int) -> Case:
         unit = None
         if person:
             unit = {"at_most": rng.choice([1, 2, 3])} | ({"per": ("t", 1)} if rng.random() < 0.3 else {})
+            unit = unit if rng.random() < 0.8 else {}
         tables.append(Given(name, rows(rng), unit, 0 if one else len(tables)))
     if person:
         gone = rng.choice([row[0] for table in tables for row in table.rows])

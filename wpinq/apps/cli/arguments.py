@@ -12,6 +12,7 @@ from wpinq.apps.cli import options
 from wpinq.apps.cli import unit as unit_options
 from wpinq.apps.cli.inputs import Input
 from wpinq.distributed import engine_of
+from wpinq.errors import PlanError
 from wpinq.sources.form import Words
 
 R = TypeVar("R")
@@ -52,6 +53,8 @@ def records(
     period: unit_options.Period = None,
     at: unit_options.At = None,
     zone: unit_options.Zone = None,
+    through: unit_options.Through = None,
+    owners: unit_options.Owners = None,
     bound_epsilon: unit_options.BoundEpsilon = None,
     bound_bins: unit_options.BoundBins = None,
     where: unit_options.Where = None,
@@ -67,12 +70,36 @@ def records(
 ) -> Input:
     """Records and whom to protect, for commands that charge nothing."""
     chosen = bound_epsilon, bound_bins
-    whom = unit_options.read_unit(unit, at_most, chosen, per=per, shared=shared, period=period, at=at, zone=zone)
+    if through is not None and period is not None:
+        raise PlanError("--through: leads to a person, and not to one in a --period.")
+    column = unit if through is None else unit_options.OWNER
+    whom = unit_options.read_unit(column, at_most, chosen, per=per, shared=shared, period=period, at=at, zone=zone)
     words: Words = {
         "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
         "table": table, "tz": tz,
     }  # fmt: skip
-    return Input(source, columns, words, unit=whom, where=where, derive=unit_options.read_derived(derive))
+    way = None if through is None else unit_options.read_way(through)
+    owner = None if owners is None else _owner(owners, unit, way)
+    return Input(
+        source, columns, words, unit=whom, where=where, derive=unit_options.read_derived(derive), through=way,
+        owner=owner,
+    )  # fmt: skip
+
+
+def _owner(text: str, unit: str | None, way: tuple[str, str, str] | None) -> Input:
+    """The table that names the person, of which nothing but that is looked at.
+
+    Raises:
+        PlanError: It is no table of a way, or nothing names the person in it.
+    """
+    from wpinq import users
+
+    name, equals, place = text.partition("=")
+    if way is None or not (name and equals and place) or name != way[1]:
+        raise PlanError("--owners: write TABLE=INPUT, with the table of --through COLUMN=TABLE.COLUMN.")
+    if unit is None:
+        raise PlanError(f"--owners {name}: give --unit too, the column that names the person there.")
+    return Input(place, unit=users(unit), name=name)
 
 
 @over(records)

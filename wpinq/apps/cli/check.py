@@ -26,7 +26,8 @@ def check(
 ) -> None:
     """Show every row and field that would be left out in silence: exit code 1 if there are any, 2 if unreadable.
 
-    With --unit or --where it tells, exactly, how many records a bound keeps: whoever sees that sees no noisy answer.
+    With --unit or --where it tells, exactly, how many records a bound keeps, and with --through how many have no owner:
+    whoever sees that sees no noisy answer.
     """
     from wpinq.core import contributions
     from wpinq.sources.check import check as check_source
@@ -35,12 +36,16 @@ def check(
     bounded = bool(place.unit or place.where or place.derive)
     if bounded:
         place.insist_on_a_number()
-    kept = contributions(place.limitless()._node, place.reader()) if bounded else None
+    kept = contributions(place.limitless()._node, place.paired()) if bounded else None
+    lost = place.without_owner()
     if json:
-        typer.echo(json_format.dumps(_as_json(report) | ({"unit": asdict(kept)} if kept else {}), indent=2))
+        told = ({"unit": asdict(kept)} if kept else {}) | ({"without owner": lost[1]} if lost else {})
+        typer.echo(json_format.dumps(_as_json(report) | told, indent=2))
     else:
         _print(report)
         typer.echo(kept.text if kept else "", nl=kept is not None)
+        if lost:
+            typer.echo(f"Of {lost[0]:,} records {lost[1]:,} have no owner by --through, and are left out.")
     raise typer.Exit(0 if report.clean else 1)
 
 

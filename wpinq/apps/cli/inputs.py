@@ -42,6 +42,8 @@ class Input:
         derive: Columns that are computed of each record before that, as SQL, by their names.
         repeat: What to do before a question is charged again.
         engine: What computes the answers, if that is not this process.
+        through: Where records do not name the person, the column that is looked up, a table, and the column there.
+        owner: That table.
     """
 
     source: str
@@ -58,6 +60,8 @@ class Input:
     derive: Mapping[str, str] = field(default_factory=dict)
     repeat: str = "charge"
     engine: Engine | None = None
+    through: tuple[str, str, str] | None = None
+    owner: Input | None = None
 
     def reader(self) -> Reader:
         """The records, of which nothing but headers and schemas is read; no ledger is made.
@@ -71,6 +75,52 @@ class Input:
             schema = named(parse_columns(self.columns or DEFAULT), Kind.TEXT, None, "--columns")
             return open_source([], columns={column.name: column.kind.value for column in schema})
         return open_source(self.source, columns=parse_columns(self.columns), **self.words)
+
+    def paired(self) -> Reader:
+        """The records, each with its owners where there is a way to them.
+
+        Raises:
+            SourceError, PlanError: They cannot be read so.
+        """
+        if self.through is None:
+            return self.reader()
+        from wpinq.sources.owned import through
+
+        owner = self._owner
+        column = next(iter(owner.limitless()._node.bounds_units.unit.columns))  # type: ignore[union-attr]
+        return through(self.reader(), owner.paired(), self.through, column)
+
+    def without_owner(self) -> tuple[int, int] | None:
+        """How many records there are, and of how many nobody is the owner; None where there is no way to owners."""
+        from wpinq.sources.owned import Owned
+
+        pairs = self.paired() if self.through is not None else None
+        return pairs.without_owner() if isinstance(pairs, Owned) else None
+
+    @property
+    def _owner(self) -> Input:
+        """The table of owners, with the ledger and the budget of this one.
+
+        Raises:
+            PlanError: There is none.
+        """
+        if self.through is None or self.owner is None:
+            table = "TABLE" if self.through is None else self.through[1]
+            raise PlanError(f"--through: say where {table} is: --owners {table}=INPUT, or a --from of that name.")
+        own = self.owner
+        return replace(
+            own, ledger=own.ledger or self.ledger, accounting=self.accounting, delta=self.delta, rho=self.rho
+        )
+
+    def _whom(self, owner: Collection | None) -> Unit | None:
+        """Whom it protects: through a way the owner that its table names."""
+        if self.through is None or self.unit is None:
+            return self.unit
+        from wpinq import users
+
+        key, _, found = self.through
+        led = users(through=(key, owner, found))
+        return replace(self.unit, column=led.column, way=led.way, owner=led.owner)
 
     def schema(self) -> Schema:
         """The columns, which are public.
@@ -107,8 +157,9 @@ class Input:
         columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
         name = self.name or reader.name
         endless = budget is None and self.rho is None
+        owner = None if self.through is None else self._owner.empty(budget, ledger)
         return wpinq.protect(
-            [], columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive, ledger=ledger,
+            [], columns=columns, name=name, unit=self._whom(owner), where=self.where, derive=self.derive, ledger=ledger,
             **({"rho": LIMITLESS} if endless else self.promise(budget)),
         )  # fmt: skip
 
@@ -129,13 +180,14 @@ class Input:
         """Protect the records, with the budget that the data set has or is given."""
         import wpinq
 
+        owner = None if self.through is None else self._owner.opened(budget)
         made = wpinq.protect(
             self.source,
             ledger=self.ledger,
             columns=parse_columns(self.columns),
             name=self.name,
             version=self.version,
-            unit=self.unit,
+            unit=self._whom(owner),
             where=self.where,
             derive=self.derive,
             **self.words,
@@ -145,6 +197,16 @@ class Input:
         )
         self._tell_form(made)
         return made
+
+    def opened(self, budget: Fraction | None) -> Collection:
+        """The records, protected with this budget, or with that which their ledger has."""
+        try:
+            return self.protect(budget)
+        except LedgerError as refused:
+            try:
+                return replace(self, rho=None).protect(None)
+            except LedgerError:
+                raise refused from None
 
     def _tell_form(self, made: Collection) -> None:
         """Say once, with a new ledger, which format of logs is taken for granted: the same whatever the lines are."""
@@ -209,4 +271,6 @@ class Input:
         result = getattr(reader, "found", None)  # the files of a pattern; a database is one file, or none
         files = {file.path for file in result.files} if result else {reader.path} if reader.path else set()
         ledger = self.ledger or beside(reader.path)
+        if self.owner is not None:
+            files |= self._owner.places()
         return files | {Path(f"{ledger}{end}").resolve() for end in ENDS if ledger}

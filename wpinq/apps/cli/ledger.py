@@ -180,11 +180,11 @@ def _plain(entry: Entry) -> dict[str, Any]:
 def _table(ledger: Ledger, *, every: bool) -> str:
     """Rows on one line each, without columns in which nothing stands."""
     curves = ledger.promise.kind if ledger.curves else ""
-    names = ("#", "when (UTC)", "what", "on", "version", "by", "epsilon", "delta", curves)
+    names = ("#", "when (UTC)", "what", "on", "version", "by", "whose, within", "epsilon", "delta", curves)
     rows = [
         (
             str(entry.number), entry.at[:16].replace("T", " "), entry.kind, _short(entry.label or entry.question[:12]),
-            _short(entry.version, 16), _short(entry.analyst),
+            _short(entry.version, 16), _short(entry.analyst), _short(entry.within),
             *("" if amount is None else decimal(amount) for amount in (entry.epsilon, entry.delta, entry.divergence)),
         )
         for entry in ledger.entries() if every or not entry.internal

@@ -134,7 +134,9 @@ def sql(
     with rehearsed(places) as empty:
         asked = prepare(query, {**free, **empty}, limits)
         read_by = {id(data.reader) for data in sources(asked.groups._node)}
-        if unread := {name for name, one in empty.items() if id(sources(one._node)[0].reader) not in read_by}:
+        ways = {one.through[1] for one in places.values() if one.through}
+        unread = {name for name, one in empty.items() if id(sources(one._node)[0].reader) not in read_by}
+        if unread := {name for name in unread if (places[name].name or name) not in ways}:
             raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
         groups = None if keys is None else read_keys(keys, asked.schema)
         shared(asked, Terms(cost, noise, bell, chance, call="sql"), given=groups is not None or not asked.keys)

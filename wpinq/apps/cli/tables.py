@@ -55,6 +55,7 @@ class Tables:
             found = {name: replace(one, name=one.name or name) for name, one in found.items()}
         elif self.words["ledger"]:
             found = {name: replace(one, name=one.name or _known(one.ledger, name)) for name, one in found.items()}
+        found = {name: _led(name, found, ()) for name in found}
         refused = [(word, name) for word, name in given if name in free and word not in FORMS]
         if refused:
             word, name = refused[0]
@@ -89,6 +90,22 @@ class Tables:
     def _public(self, name: str, place: str, given: Mapping[tuple[str, str | None], list[str]]) -> Public:
         own: Any = {word: given[word, name][0] for word in FORMS if (word, name) in given}
         return Public(Input(place, own.pop("columns", None), own))
+
+
+def _led(name: str, tables: Mapping[str, Input], led: tuple[str, ...]) -> Input:
+    """A table with the table of its owners, where that is another one of the query.
+
+    Raises:
+        PlanError: A way leads to no table, or in a circle.
+    """
+    one = tables[name]
+    if one.through is None or one.owner is not None:
+        return one
+    table = one.through[1]
+    if table not in tables or table in (*led, name):
+        raise PlanError(f"--through {name}: leads to {table}, which is no other table of --from that names people.")
+    owner = _led(table, tables, (*led, name))
+    return replace(one, owner=owner, through=(one.through[0], owner.name or table, one.through[2]))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ UnitColumn = Annotated[
     typer.Option(
         "--unit",
         help="Protect people: all records with one value of this column are one person's. Goes with --at-most or "
-        "--shared. Without it one record is protected, not a person.",
+        "--shared; without these all records of a person are kept, and what nothing bounds is refused. Without it one "
+        "record is protected, not a person.",
         metavar="COLUMN",
         show_default=False,
     ),
@@ -82,6 +83,25 @@ Zone = Annotated[
         show_default=False,
     ),
 ]
+Through = Annotated[
+    str | None,
+    typer.Option(
+        "--through",
+        help="Where records do not name the person, the way to who owns them: a column, and the table and column that "
+        "it is looked up in, such as l_orderkey=orders.o_orderkey. The table is one of --from, or comes by --owners.",
+        metavar="COLUMN=TABLE.COLUMN",
+        show_default=False,
+    ),
+]
+Owners = Annotated[
+    str | None,
+    typer.Option(
+        "--owners",
+        help="With --through: the table that names the person, by the column of --unit, such as orders=orders.parquet.",
+        metavar="TABLE=INPUT",
+        show_default=False,
+    ),
+]
 Where = Annotated[
     str | None,
     typer.Option(
@@ -101,6 +121,10 @@ Derive = Annotated[
         show_default=False,
     ),
 ]
+
+
+OWNER = "the owner, by --through"
+"""Stands for the column of the owner until the owner table is opened."""
 
 
 def read_unit(
@@ -128,7 +152,7 @@ def read_unit(
         if lone := [option for option, value in given.items() if value is not None]:
             raise PlanError(f"{lone[0]}: goes with --unit COLUMN, the column that names the person.")
         return None
-    if (at_most is not None) == shared:
+    if at_most is not None and shared:
         raise PlanError(
             f"--unit {column}: give either --at-most N, how many records of each to keep, or --shared, so that those "
             "of each share a weight of 1."
@@ -160,6 +184,25 @@ def read_unit(
         bins=int(bins),
         asking=asking or 1,
     )
+
+
+def read_way(text: str) -> tuple[str, str, str]:
+    """The column that is looked up, the table, and the column there.
+
+    Raises:
+        PlanError: It is something else.
+
+    >>> read_way("l_orderkey = orders.o_orderkey"), read_way("orders.order_id")
+    (('l_orderkey', 'orders', 'o_orderkey'), ('order_id', 'orders', 'order_id'))
+    """
+    own, _, place = text.rpartition("=")
+    table, dot, column = place.strip().partition(".")
+    if not (table and dot and column) or ("=" in text and not own.strip()):
+        raise PlanError(
+            f"--through {text}: write COLUMN=TABLE.COLUMN, for example l_orderkey=orders.o_orderkey, or TABLE.COLUMN "
+            "where both have one name."
+        )
+    return own.strip() or column, table, column
 
 
 def read_derived(texts: list[str] | None) -> dict[str, str]:

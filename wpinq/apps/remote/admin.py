@@ -28,7 +28,10 @@ class Capped(Told, frozen=True):
 
 
 class Row(Told, frozen=True):
-    """A row of a ledger: what was charged, by whom, on which version; or a cap, or a new budget."""
+    """A row of a ledger: what was charged, by whom, on which version; or a cap, or a new budget.
+
+    `within` says of a table whose its records are, and of a charge within which bound of each person's it was asked.
+    """
 
     number: int
     at: str
@@ -38,6 +41,7 @@ class Row(Told, frozen=True):
     analyst: str
     epsilon: str | None
     delta: str | None
+    within: str = ""
 
 
 class LedgerTold(Told, frozen=True):

@@ -123,7 +123,7 @@ def _amount(number: Fraction | None) -> str | None:
 def _rows(rows: Iterable[Entry]) -> list[Row]:
     return [
         Row(number=row.number, at=row.at, kind=row.kind, name=row.label, version=row.version,
-            analyst=row.analyst, epsilon=_amount(row.epsilon), delta=_amount(row.delta))
+            analyst=row.analyst, epsilon=_amount(row.epsilon), delta=_amount(row.delta), within=row.within)
         for row in rows
     ]  # fmt: skip
 

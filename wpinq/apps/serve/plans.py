@@ -12,7 +12,7 @@ from wpinq.apps.remote import grammar
 from wpinq.apps.remote.bins import value
 from wpinq.apps.remote.expressions import received
 from wpinq.apps.serve.config import Limits
-from wpinq.core import GROWTH, Function, Node, Schema, Where, question_size, sensitivities
+from wpinq.core import GROWTH, Function, Node, Schema, Where, question_size, times_moved
 from wpinq.core import steps as walk
 from wpinq.errors import PlanError
 from wpinq.exact import exact
@@ -50,7 +50,7 @@ def insist_on_gain(root: Node, limits: Limits, call: str) -> None:
     for node in walk(root):
         ways[node] = sum(ways[one] for one in node.inputs) or 1
     if ways[root] <= limits.gain:
-        moves = (move / data.unit.bound for node in ways for data, move in sensitivities(node).items())
+        moves = (move for node in ways for move in times_moved(node))
         if max(moves, default=Fraction(0)) <= limits.gain:
             return
     raise PlanError(f"{call}: one unit could move it by more than {limits.gain} times its bound; read it less often.")

@@ -118,7 +118,7 @@ def _bounded(tables: Mapping[str, Collection], at_most: int | None) -> Mapping[s
     """
     if at_most is not None:
         units = [data.unit for table in tables.values() for data in sources(table._node)]
-        most = min((unit.at_most or 0 for unit in units if unit.column is not None), default=at_most)
+        most = min((unit.at_most or 0 for unit in units if unit.column and not unit.whole), default=at_most)
         if at_most > most:
             raise PlanError(
                 f"sql(at_most={at_most}): the curator allows {most} records of each person; ask for no more."

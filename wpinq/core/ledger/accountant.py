@@ -41,7 +41,8 @@ class Entry:
 
     `epsilon` and `delta` are what was charged, or the new amount of a cap or budget; no epsilon is one of Gaussian
     noise. `divergence` is what was charged beside it, at the order of a ledger that has one, and in a ledger of rho
-    that, also of a cap or budget.
+    that, also of a cap or budget. `within` says of a table whose its records are, and of a charge within which bound of
+    each person's records it was asked.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Entry:
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     divergence: Fraction | None = None
+    within: str = ""
 
     @property
     def internal(self) -> bool:
@@ -118,6 +120,12 @@ class Accountant:
         """Both sums, in brackets, where there are two."""
         told = self.promise.told(self.spent)
         return f" ({told})" if told else ""
+
+    @property
+    def people(self) -> str:
+        """Whom it protects: where tables tell people apart by other columns, by each of them."""
+        others = {name: unit for name, unit in self.tables.items() if unit != self.unit}
+        return "; ".join([self.unit, *(f"{unit} in {name}" for name, unit in others.items())])
 
     def draft(self) -> Accountant:
         """A layer to write on; this accountant stays as it is until the draft is settled."""
@@ -218,7 +226,12 @@ class Accountant:
         self.promise = Promise.opened(body)
         self.identity, self.name, self.unit = body["id"], body["name"], body["unit"]
         self.spent = self.promise.begun()
-        return {"label": self.name, "delta": self.promise.delta, **self._amount(self.promise.budget)}
+        return {
+            "label": self.name,
+            "delta": self.promise.delta,
+            "within": self.unit,
+            **self._amount(self.promise.budget),
+        }
 
     def _shown(self, version: str) -> str:
         return version_label(version, self.name)
@@ -229,7 +242,7 @@ class Accountant:
 
     def _table(self, body: dict[str, Any]) -> dict[str, Any]:
         self._set("tables", body["name"], body["unit"])
-        return {"label": body["name"]}
+        return {"label": body["name"], "within": body["unit"]}
 
     def _charge(self, body: dict[str, Any]) -> dict[str, Any]:
         curves = self.spent.curves
@@ -254,7 +267,7 @@ class Accountant:
         return {
             "label": charge.label, "question": charge.question, "version": self._shown(charge.version),
             "analyst": who or "", "epsilon": None if any(cost.rho for cost in costs) else epsilon, "delta": delta,
-            **({"divergence": divergence} if curves else {}),
+            "within": body.get("within", ""), **({"divergence": divergence} if curves else {}),
         }  # fmt: skip
 
     def _parts(self, costs: Iterable[Cost]) -> None:

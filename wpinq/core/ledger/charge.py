@@ -26,6 +26,7 @@ class Charge:
         analyst: Who asks, where that is known.
         asked: What people take for one question, on whatever version; "" where that is not known. It decides nothing
             but a warning, and an older wpinq passes over it.
+        within: Within which bound of each person's records it was asked, for people; it decides nothing.
     """
 
     question: str
@@ -34,6 +35,7 @@ class Charge:
     label: str
     analyst: str | None = None
     asked: str = ""
+    within: str = ""
 
     def __post_init__(self) -> None:
         if not re.fullmatch("[0-9a-f]{8,128}", self.question):
@@ -54,9 +56,10 @@ class Charge:
     def body(self, *, curves: bool = False) -> dict[str, Any]:
         """The charge as a row of the ledger; with the curves of its costs, which a ledger of pure epsilon has not."""
         costs = [[*_texts(cost), *(_curve(cost) if curves else ())] for cost in self.costs]
+        told = {name: value for name, value in (("asked", self.asked), ("within", self.within)) if value}
         return {
             "kind": "charge", "question": self.question, "version": self.version, "label": self.label,
-            "analyst": self.analyst, "costs": costs, **({"asked": self.asked} if self.asked else {}),
+            "analyst": self.analyst, "costs": costs, **told,
         }  # fmt: skip
 
 

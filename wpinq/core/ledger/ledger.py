@@ -55,7 +55,7 @@ class Ledger:
             path: The ledger's file, with `PATH.secret`, `PATH.head` and `PATH.lock` beside it. None keeps it in the
                 memory of this process.
             name: The data set's name. A ledger may hold several tables of the same people, each by its name.
-            unit: The privacy unit and its bound, as text.
+            unit: The privacy unit, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.
             delta: Delta that may be spent in all; None for what an existing ledger holds, and `ALLOWED` in a new one.
             asked: The budget, delta and how charges are added up, instead of `budget` and `delta`.
@@ -131,16 +131,26 @@ class Ledger:
 
     @property
     def unit(self) -> str:
-        """The privacy unit and its bound."""
-        return self._accountant.unit
+        """The privacy unit, by the columns of its tables where these differ."""
+        return self._accountant.people
 
-    def of_table(self, name: str, unit: str, asked: Asked) -> Ledger:
-        """Give this ledger for one of the tables that it has, as it was opened already; no transaction is made.
+    def of_table(self, name: str, unit: str, asked: Asked, *, shared: bool = False) -> Ledger:
+        """Give this ledger for one of its tables, as it was opened already; of those that it has without a transaction.
+
+        Args:
+            name: The table.
+            unit: Its privacy unit, as text.
+            asked: Its budget.
+            shared: Whether it may come now.
 
         Raises:
             LedgerError: It has no such table, as far as this process has read it, or another unit or budget.
         """
-        joined(self._accountant, name, unit, asked, shared=False)
+        if joined(self._accountant, name, unit, asked, shared=shared) is not None:
+            with self.transaction() as transaction:
+                row = joined(transaction.accountant, name, unit, asked, shared=shared)
+                if row is not None:
+                    transaction.stage(row)
         return self
 
     def state(self) -> LedgerState:

@@ -2,14 +2,17 @@
 
 Tables of the same people may share a ledger. A ledger says whom it protects, and each question how much of them it
 looks at: a charge is what the question costs a person by its own bound, and all are added up, so that the total is what
-one person loses over all questions and tables. The bounds of questions may differ; the column that tells people apart,
-and their period, may not, so that the unit is one. A table of records may not join one of people: what a person loses
-by it nobody bounds.
+one person loses over all questions and tables. The bounds of questions may differ, and so may the columns that tell
+people apart in each table. Whose each record of a table is, is declared when the table comes, and stays: if a question
+could choose the column, `users("sender")` and `users("receiver")` over one table would charge 1 for a move of 1,000.
+Periods are those of all tables, so that the unit is one. A table of records may not join one of people: what a person
+loses by it nobody bounds.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +30,10 @@ from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive
 
 ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
+
+
+PEOPLE = re.compile(r"user \([^()]+\)( in one window of (?P<length>\S+) by [^()\s]+(?P<zone> in \S+)?)?")
+"""A unit that is a person, or a person in one period, as a ledger holds it (`Unit.whom`)."""
 
 
 class Asked(NamedTuple):
@@ -108,14 +115,29 @@ def joined(
     own = accountant.unit if name == accountant.name else accountant.tables.get(name)
     if own is not None and own != unit:
         raise accountant.other_unit(unit, own)
-    if own is None and not (shared and accountant.unit == unit):
+    if own is None and not (shared and same_people(accountant.unit, unit)):
         raise RefusedError(
             f"it is data set {accountant.name!r}'s, not {name!r}'s; give each data set a ledger= of its own. Tables of"
-            f" the same people share one where ledger= and name= say so, and the column of {accountant.unit!r} tells"
-            f" people apart in each; in this one it is {unit!r}."
+            " the same people share one where ledger= and name= say so, and a column of each tells people apart, in the"
+            f" same periods if in any; it is of {accountant.unit!r}, and this one of {unit!r}."
         )
     _check_budget(accountant.promise, asked)
     return None if own is not None else {"kind": "table", "name": name, "unit": unit}
+
+
+def same_people(one: str, other: str) -> bool:
+    """Whether units of two tables are the same people, in the same periods, whatever the columns are called.
+
+    Names with brackets, and of times with spaces, are compared as they are: what could be read in two ways is no proof.
+
+    >>> same_people("user (user_id)", "user (uid)"), same_people("user (id)", "user (id) in one window of 1d by at")
+    (True, False)
+    """
+    if one == other:
+        return True
+    found = [PEOPLE.fullmatch(unit) for unit in (one, other)]
+    periods = [None if each is None else (each["length"], each["zone"]) for each in found]
+    return periods[0] is not None and periods[0] == periods[1]
 
 
 def _check_budget(held: Promise, asked: Asked) -> None:

@@ -54,11 +54,10 @@ def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
     result: dict[ChargeKey, Request] = {}
     for ledger, charge in requests:
         before = result.get(_charge_key(ledger, charge))
-        costs = charge.costs if before is None else (*before[1].costs, *charge.costs)
-        result[_charge_key(ledger, charge)] = (
-            ledger,
-            replace(charge, costs=costs),
-        )
+        every = [charge] if before is None else [before[1], charge]
+        within = dict.fromkeys(part for one in every for part in one.within.split("; ") if part)
+        both = replace(charge, costs=tuple(cost for one in every for cost in one.costs), within="; ".join(within))
+        result[_charge_key(ledger, charge)] = (ledger, both)
     return tuple(result.values())
 
 

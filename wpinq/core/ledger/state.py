@@ -47,7 +47,7 @@ class LedgerState:
         """What an accountant holds now."""
         last = accountant.last
         return cls(
-            accountant.name, accountant.unit, accountant.promise, accountant.spent.including(()),
+            accountant.name, accountant.people, accountant.promise, accountant.spent.including(()),
             dict(accountant.spent_on()), last.number if last else 0, last.mac.hex() if last else "",
         )  # fmt: skip
 

@@ -161,6 +161,10 @@ class Join(Binary):
             result[fresh] = (side, column)
         return {name: place for name, place in result.items() if self.chosen is None or name in self.chosen}
 
+    def carried(self, name: str) -> tuple[int, str] | None:
+        side, column = self.places[name]
+        return side, column.name
+
     @cached_property
     def schema(self) -> Schema:
         """The key, and the other columns of both, as far as they are chosen."""

@@ -12,7 +12,7 @@ from wpinq.core.operators.keys import both_keyed
 from wpinq.core.operators.pairs import PairWeighting
 from wpinq.core.operators.resolution import node_of
 from wpinq.core.plan.builder import Builder, C
-from wpinq.core.plan.key_weight import key_weight
+from wpinq.core.plan.key_weight import key_weight, least
 from wpinq.core.plan.node import Node, Record, Weighted
 from wpinq.core.records.weights import WeightType
 from wpinq.errors import PlanError
@@ -127,10 +127,29 @@ class JoinRows(Join):
         return f"join_rows({', '.join(one if one == two else f'{one} = {two}' for one, two in pairs)})"
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
-        """Records of the left side that agree in these columns, each with what its key weighs on the other."""
+        """Records of one side that agree in these columns, each with what its key weighs on the other.
+
+        Pairs that agree in the columns agree in those of each side, and in the key on both. A record y of the right
+        side is in pairs that weigh |y| a together, where the records of one key weigh a at the most on the left.
+        """
+        return least(self._ours(columns, of), self._theirs(columns, of))
+
+    def _ours(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """By the records of the left side."""
         ours = frozenset(column.name for side, column in map(self.places.__getitem__, columns) if side == 0)
         weight = of(self.left, ours)
         return None if weight is None else weight * self.stability[0]
+
+    def _theirs(
+        self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]
+    ) -> Fraction | None:
+        """By the records of the right side."""
+        keys = dict(zip(self.left_keys, self.right_keys, strict=True))
+        placed = [self.places[name] for name in columns]
+        theirs = {column.name for side, column in placed if side == 1}
+        theirs |= {keys[column.name] for side, column in placed if side == 0 and column.name in keys}
+        weight = of(self.right, frozenset(theirs))
+        return None if weight is None else weight * self.stability[1]
 
     def _weights(self, key: Record, sums: dict[Record, int], total: int) -> list[Fraction]:
         return [Fraction(product, self.resolution) for product in sums.values()]
@@ -141,6 +160,10 @@ class LeftRows(JoinRows):
     """Plan node of `join_rows(how="left")`."""
 
     both_keys = True
+
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """By the left side alone, whose records may stand alone."""
+        return self._ours(columns, of)
 
     @property
     def stability(self) -> tuple[Fraction, ...]:

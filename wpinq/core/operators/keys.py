@@ -10,6 +10,7 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.core.functions import Function, bind
+from wpinq.core.operators.along_way import owners_met
 from wpinq.core.operators.resolution import common_resolution
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Node, Record
@@ -51,7 +52,7 @@ def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, 
 def both_keyed(
     nodes: Sequence[Node], on: object, left: object, right: object, call: str
 ) -> tuple[tuple[Node, Node], tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Two steps at one resolution, each with its key as columns, and the names of these.
+    """Two steps at one resolution, each with its key as columns, and the names of these; owners come to ways.
 
     Args:
         nodes: The steps.
@@ -71,6 +72,8 @@ def both_keyed(
     two, right_keys = keyed(two, theirs, f"{call}(on=...)")
     if len(left_keys) != len(right_keys):
         raise PlanError(f"{call}: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
+    for left_owner, right_owner in owners_met(one, two, left_keys, right_keys):
+        left_keys, right_keys = (*left_keys, left_owner), (*right_keys, right_owner)
     return (one, two), (left_keys, right_keys)
 
 

@@ -118,6 +118,11 @@ class Node(ABC):
         """The same, with the names in one of its inputs."""
         return self.local
 
+    def carried(self, name: str) -> tuple[int, str] | None:
+        """The input, and its column, whose value this column has in each record; None where that is not known."""
+        before = self.kept_apart(0).get(name) if len(self.inputs) == 1 else None
+        return None if before is None else (0, before)
+
     @property
     def constants(self) -> frozenset[str]:
         """The columns that hold one value in all of its records, whatever the data."""

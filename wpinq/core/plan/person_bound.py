@@ -2,7 +2,8 @@
 
 The change that one unit more causes is followed from the sources to the end of a plan as *masses*: how far all records
 that agree in some columns can move together, by the names of these columns; for no columns it is the L1 sensitivity.
-`users("user", at_most=20, per=("page", 3))` begins with 20 for no columns and 3 for the page.
+`users("user", at_most=20, per=("page", 3))` begins with 20 for no columns and 3 for the page, and `users("user")` with
+none: nothing is known of what moves until a step bounds it, and of several inputs what is known of each.
 
 A step is *local* in a column when its output records with one value of the column follow, stably, from the input
 records with that value alone: its proof of stability then holds for these records, as if they were the whole
@@ -69,7 +70,7 @@ class Change(NamedTuple):
 
     Attributes:
         fixed: Columns in which all records that move hold the same value: for each what tells whose value that is.
-        masses: How far records that agree in these columns move together.
+        masses: How far records that agree in these columns move together; none where nothing bounds that.
         alone: Whether what moves is what the unit makes by itself, under the fixed columns.
     """
 
@@ -78,14 +79,14 @@ class Change(NamedTuple):
     alone: bool = False
 
     @property
-    def l1(self) -> Fraction:
-        """How far all records move together."""
-        return self.masses[NONE]
+    def l1(self) -> Fraction | None:
+        """How far all records move together; None where nothing bounds it."""
+        return self.masses.get(NONE)
 
     @property
-    def linf(self) -> Fraction:
-        """How far one record moves at the most."""
-        return min(self.masses.values())
+    def linf(self) -> Fraction | None:
+        """How far one record moves at the most; None where nothing bounds it."""
+        return min(self.masses.values(), default=None)
 
 
 class Constant(NamedTuple):
@@ -120,7 +121,12 @@ def _of_source(node: Source) -> Change:
     """What one record brings; of a person nothing is known before the records are bounded."""
     data = node.data
     fixed = {} if data.unit.column is not None else {name: (data, name) for name in node.schema.names}
-    return Change(fixed, {NONE: data.unit.bound})
+    return Change(fixed, _whole(data))
+
+
+def _whole(data: DataSet) -> Masses:
+    """How far all records of one unit move together, where the unit bounds it."""
+    return {} if data.unit.bound is None else {NONE: data.unit.bound}
 
 
 def _entered(node: Node) -> Change | None:
@@ -131,7 +137,8 @@ def _entered(node: Node) -> Change | None:
     unit = data.unit
     per = {frozenset([unit.per[0]]): Fraction(unit.per[1])} if unit.per else {}
     alone = unit.period is None and not node.lasting
-    return Change({str(unit.column): data.book}, {NONE: unit.bound, **per}, alone)
+    name = str(unit.column)  # values of two types are two people, whatever they look like
+    return Change({name: (data.book, node.schema[name].kind)}, {**_whole(data), **per}, alone)
 
 
 def _after(node: Node, moved: Sequence[Change | None]) -> Change:
@@ -150,7 +157,7 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
             (columns | others, mass + more * factor) for columns, mass in masses.items() for others, more in own.items()
         )
     if node.dithers:
-        masses = {NONE: max(masses[NONE], *node.stability)}
+        masses = {NONE: max(masses[NONE], *node.stability)} if NONE in masses else {}
     for column, alone in node.slices.items():
         sliced = ((columns | {column}, mass * alone / node.stability[0]) for columns, mass in masses.items())
         masses = _least([*masses.items(), *sliced])
@@ -195,7 +202,7 @@ def _bounded(node: Node, change: Change, weights: KeyWeights) -> Change:
     """The same change, where the step bounds how far records move, and where the unit is alone what its keys weigh."""
     masses = _least([*change.masses.items(), *node.moves_at_most.items()])
     if change.alone:
-        own = ((columns, weights.of(node, columns.union(change.fixed))) for columns in masses)
+        own = ((columns, weights.of(node, columns.union(change.fixed))) for columns in {NONE: 0, **masses})
         masses = _least([*masses.items(), *((columns, most) for columns, most in own if most is not None)])
     free = ((columns.difference(change.fixed), mass) for columns, mass in masses.items())
     return Change(change.fixed, _least([*masses.items(), *free]), change.alone)

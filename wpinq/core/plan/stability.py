@@ -23,13 +23,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wpinq.core.plan.node import Node, Source, digests, read_by, steps
 from wpinq.core.plan.person_bound import Change, changes, mover
-from wpinq.errors import PlanError
+from wpinq.errors import InternalError, PlanError
 
 if TYPE_CHECKING:
     from wpinq.core.plan.dataset import DataSet
 
 PartPath: TypeAlias = tuple[tuple[str, str], ...]
 """The parts that a path goes through, from the source on: for each the names of its group and of the part."""
+
+UNBOUNDED = (
+    "users({0!r}): nothing bounds how far one {0} of {1!r} moves this. Keep a number of records of each (at_most=), or"
+    " make one of each before any parts: distinct on {0!r} alone, or a whole group by it."
+)
 
 Paths: TypeAlias = Mapping[tuple["DataSet", PartPath], Fraction]
 """For each source and each sequence of parts, the summed stability of the paths."""
@@ -92,23 +97,50 @@ class Survey:
 
     @cached_property
     def moves(self) -> Paths:
-        """How far one unit of a source moves what is measured, by path: what each path is charged for."""
-        products = {way: stability * way[0].unit.bound for way, stability in self.paths.items()}
+        """How far one unit of a source moves what is measured, by path: what each path is charged for.
+
+        Raises:
+            PlanError: Nothing bounds how far a person moves it.
+        """
+        if self.unbounded is not None:
+            raise PlanError(f"{self.unbounded} Nothing was charged.")
+        products = self._products
         whole: dict[Hashable, Fraction] = defaultdict(Fraction)
         for (data, _), product in products.items():
             whole[mover(data)] += product
-        divided = {mover(data) for data, parts in products if parts}
-        part = {unit: self.changes[unit].l1 / product if product else Fraction(1) for unit, product in whole.items()}
-        part |= {unit: max(Fraction(1), part[unit]) for unit in divided}
+        part = {unit: known(self.changes[unit].l1) / product if product else Fraction(1)
+                for unit, product in whole.items()}  # fmt: skip
+        part |= {unit: max(Fraction(1), part[unit]) for unit in self._divided}
         return {way: product * part[mover(way[0])] for way, product in products.items()}
+
+    @property
+    def _products(self) -> Paths:
+        """The stability of each path times the bound of its unit; without a bound, in whatever parts they move."""
+        return {way: stability * (way[0].unit.bound or 1) for way, stability in self.paths.items()}
+
+    @property
+    def _divided(self) -> set[Hashable]:
+        """Who moves it through parts."""
+        return {mover(data) for data, parts in self.paths if parts}
+
+    @cached_property
+    def unbounded(self) -> str | None:
+        """What to do where nothing bounds how far a person moves it; None where that is known."""
+        for data in self.sources:
+            unit = data.unit
+            if unit.bound is None and (self.changes[mover(data)].l1 is None or mover(data) in self._divided):
+                return UNBOUNDED.format(unit.column, data.name)
+        return None
 
     @cached_property
     def sensitivities(self) -> dict[DataSet, Fraction]:
         """See `sensitivities`."""
-        result: dict[DataSet, list[tuple[PartPath, Fraction]]] = defaultdict(list)
-        for (data, parts), move in self.moves.items():
-            result[data].append((parts, move))
-        return {data: _largest(ways) for data, ways in result.items()}
+        return _by_data(self.moves)
+
+    @property
+    def shares(self) -> Mapping[DataSet, Fraction]:
+        """In which ratio the data sets move it: sensitivities, or without a bound what stands for them."""
+        return self.sensitivities if self.unbounded is None else _by_data(self._products)
 
     def scale(self, epsilon: Fraction) -> Fraction:
         """See `noise_scale`.
@@ -119,6 +151,17 @@ class Survey:
         if not self.sensitivities:
             raise PlanError("measure(...): the plan reads no protected source, so there is nothing to measure.")
         return max(self.sensitivities.values()) / epsilon
+
+
+def known(bound: Fraction | None) -> Fraction:
+    """A bound that was found to be known.
+
+    Raises:
+        InternalError: It is not.
+    """
+    if bound is None:
+        raise InternalError("a plan is priced of which nothing bounds how far a person moves it; please report this.")
+    return bound
 
 
 def paths(root: Node) -> Paths:
@@ -135,6 +178,14 @@ def sensitivities(root: Node) -> dict[DataSet, Fraction]:
     return Survey.of(root).sensitivities
 
 
+def times_moved(root: Node) -> list[Fraction]:
+    """How far one unit of each source moves a step, in parts of its bound; where nothing bounds it, of its records."""
+    survey = Survey.of(root)
+    if survey.unbounded is not None:
+        return [sum(survey.paths.values(), Fraction(0))]
+    return [move / (data.unit.bound or 1) for data, move in survey.sensitivities.items()]
+
+
 def by_ledger(sensitivities: Mapping[DataSet, Fraction]) -> dict[str, list[Fraction]]:
     """What the tables of each ledger pay, in parts of what the costliest pays; who is in all of them loses the sum."""
     furthest = max(sensitivities.values(), default=Fraction(1))
@@ -142,6 +193,14 @@ def by_ledger(sensitivities: Mapping[DataSet, Fraction]) -> dict[str, list[Fract
     for data, move in sensitivities.items():
         result[data.book].append(move / furthest)
     return dict(result)
+
+
+def _by_data(moves: Paths) -> dict[DataSet, Fraction]:
+    """How far each data set moves a plan by all paths together."""
+    result: dict[DataSet, list[tuple[PartPath, Fraction]]] = defaultdict(list)
+    for (data, parts), move in moves.items():
+        result[data].append((parts, move))
+    return {data: _largest(ways) for data, ways in result.items()}
 
 
 def _largest(ways: list[tuple[PartPath, Fraction]]) -> Fraction:

@@ -1,11 +1,12 @@
 """The privacy unit: whom the guarantee protects, and how contributions are bounded.
 
-By default the unit is one record. With `users` it is all records of one person, bounded in one of two ways:
+By default the unit is one record. With `users` it is all records of one person, bounded in one of two ways, or not yet:
 
 - `users("user", at_most=20)` keeps a uniform sample of 20 of a person's records. Noise grows with 20, and what heavy
   users did beyond it is missing from every answer (bias).
 - `users("user", shared=True)` keeps all records and lets each person's records share a weight of 1. Noise is that of
   one record, and what is measured is a different quantity: a person counts once, split over all that it did.
+- `users("user")` keeps all records as they are. What nothing bounds by then cannot be measured; a count of people can.
 
 With `period="1d", at="time"` the unit is less: what one person contributed in one such period. What a person did on two
 days is then hidden for each day by itself, and costs the person, over many days, as much as there are days. Of files,
@@ -15,9 +16,9 @@ live sources and windows it means the same.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from wpinq.arguments import FLAG, NAME, NOTHING, described, require, takes
 from wpinq.errors import PlanError
@@ -53,11 +54,15 @@ class Unit:
 
     Attributes:
         column: Names the person, where the unit is one; None where it is a record.
-        at_most: Records that are kept of each person; None where they share a weight instead.
+        at_most: Records that are kept of each person; None where they share a weight instead, or where all are kept.
         per: A column, and how many records of one person may share a value of it.
         period: A length and the column of the time, where the unit is a person in one such period only.
         zone: Whose clocks periods follow; None for UTC, or for times that have no zone.
         choice: How `at_most` is chosen, and 1 until it is; None where it was given.
+        whole: Whether all records of each person are kept, with their weights; a question bounds them.
+        way: Where records do not name the person, the way to their owner: for each hop the column that is looked up,
+            the name of the table, and its column; `column` names the person in the last table.
+        owner: The data set of the first of these tables, until the records are opened.
 
     Raises:
         PlanError: A number is not a whole number above zero, or a bound lacks its column.
@@ -69,14 +74,19 @@ class Unit:
     period: tuple[Length, str] | None = None
     zone: str | None = None
     choice: Choice | None = None
+    whole: bool = False
+    way: tuple[tuple[str, str, str], ...] = ()
+    owner: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.column is None and (self.at_most, self.per) != (None, None):
+        if self.column is None and (self.at_most, self.per, self.whole) != (None, None, False):
             raise PlanError("Unit(...): a bound on contributions needs the column that names the person.")
         if self.column is not None and not isinstance(self.column, str):
             raise PlanError(f"users(...): the name of a column is needed; {type(self.column).__name__} was given.")
         if self.at_most is not None:
             _check_number(self.at_most, "at_most")
+        if self.whole and self.at_most is not None:
+            raise PlanError("Unit(whole=...): either all records of a person are kept, or a number of them.")
         if self.per is not None:
             if self.at_most is None:
                 raise PlanError("users(per=...): goes with at_most=, not with shared=True.")
@@ -100,7 +110,8 @@ class Unit:
 
         period = self.period and (*self.period, *((self.zone, pl.__version__) if self.zone else ()))
         fields = {"column": self.column, "at_most": self.at_most, "per": self.per, "window": period}
-        return ("Unit", *fields.items(), *([("choice", self.choice)] if self.choice else []))
+        more = [(name, value) for name in ("choice", "whole", "way") if (value := getattr(self, name))]
+        return ("Unit", *fields.items(), *more)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -110,9 +121,14 @@ class Unit:
         return (self.column, *(self.period[1:] if self.period else ()))
 
     @property
-    def bound(self) -> Fraction:
-        """The total weight that one unit may hold: it multiplies the noise."""
-        return Fraction(self.at_most or 1)
+    def declared(self) -> tuple[str, ...]:
+        """The columns that say whose a record is, which no question may compute anew."""
+        return (*self.columns, *(hop[0] for hop in self.way[:1]))
+
+    @property
+    def bound(self) -> Fraction | None:
+        """The total weight that one unit may hold, which multiplies the noise; None where nothing bounds it."""
+        return None if self.whole else Fraction(self.at_most or 1)
 
     @property
     def whom(self) -> str:
@@ -121,13 +137,16 @@ class Unit:
             return "record"
         zone = f" in {self.zone}" if self.zone else ""
         window = f" in one window of {self.period[0]} by {self.period[1]}{zone}" if self.period else ""
-        return f"user ({self.column}){window}"
+        ways = ", ".join(f"of {table} by {own} = {theirs}" for own, table, theirs in self.way)
+        return f"user ({self.column}{' ' * bool(ways)}{ways}){window}"
 
     @property
     def bounded(self) -> str:
         """How much is looked at of each; empty where the unit is a record."""
         if self.column is None:
             return ""
+        if self.whole:
+            return "all records"
         if self.at_most is None:
             return "a weight of 1 shared by its records"
         if self.choice is not None:
@@ -145,7 +164,9 @@ class Unit:
         """Whom an answer protects, for people: it is printed with every answer."""
         if self.column is None:
             return "one record"
-        who = f"one {self.column}{_spoken(self)}"
+        who = f"one {self.column}{_spoken(self)}{_led(self)}"
+        if self.whole:
+            return f"{who}, all records of each"
         if self.at_most is None:
             return f"{who}, whose records share a weight of 1"
         return f"{who}, at most {self.at_most} record{'s' if self.at_most > 1 else ''} each"
@@ -153,7 +174,7 @@ class Unit:
     @property
     def bias(self) -> str:
         """What bounding a person's records keeps out of answers, as a clause; empty where the unit is a record."""
-        if self.column is None:
+        if self.column is None or self.whole:
             return ""
         who = f"one {self.column}{_spoken(self)}"
         if self.at_most is None:
@@ -168,9 +189,10 @@ class Unit:
 
 @takes(column=NAME | NOTHING, shared=FLAG)
 def users(
-    column: str, at_most: int | str | None = None, *, per: tuple[str, int] | None = None, shared: bool = False,
-    period: Length | None = None, at: str | None = None, zone: str | None = None,
+    column: str | None = None, at_most: int | str | None = None, *, per: tuple[str, int] | None = None,
+    shared: bool = False, period: Length | None = None, at: str | None = None, zone: str | None = None,
     epsilon: Amount | None = None, bins: int = 1, asking: Amount = 1,
+    through: tuple[str, Any] | tuple[str, Any, str] | None = None,
 ) -> Unit:  # fmt: skip
     """Protect people: everything that one value of a column contributed is one unit.
 
@@ -178,6 +200,10 @@ def users(
     before). So it does not matter what a dataflow does to the column later: a person's records are already few, and
     every step is stable. A null in the column is a person
     like any other, so records of people who are not known count as those of one person.
+
+    Without `at_most` and `shared` all records are kept. How far a person moves is known then only of what bounds it:
+    `at_most(n)` right after `protect`, `distinct` on the column alone, a whole group by it, `limit`; the rest is
+    refused.
 
     Args:
         column: Names the person in each record.
@@ -196,10 +222,14 @@ def users(
         bins: What is asked then: in how many bins, that hold all records together. The noise of all of them is weighed
             against the records that are left out, so more bins are a smaller bound.
         asking: At which epsilon.
+        through: Instead of `column`, where records do not name the person: a column, and the protected table that it is
+            looked up in, ("order_id", orders), with the name of the column there where that is another. Each record
+            counts once for every owner, in a column of the owner's name, and not where it has none. Both share a
+            ledger. That somebody owns a record is protected, and not what it says of others who own it too.
 
     Raises:
-        PlanError: Neither or both of `at_most` and `shared` are given, `period` or `at` is alone, or a number is
-            below 1.
+        PlanError: Both of `at_most` and `shared` are given, `per` without `at_most`, `period` or `at` is alone, or a
+            number is below 1.
 
     >>> from wpinq import users
     >>> str(users("user", at_most=20, per=("page", 3)))
@@ -207,8 +237,16 @@ def users(
     >>> str(users("user", at_most=5, period="1mo", at="time"))
     'user (user) in one window of 1mo by time, at most 5 records'
     """
-    if shared == (at_most is not None):
+    if shared and at_most is not None:
         raise PlanError("users(...): give either at_most=, a number of records to keep of each, or shared=True.")
+    if per is not None and at_most is None:
+        raise PlanError("users(per=...): goes with at_most=, a number of records to keep of each.")
+    way: tuple[tuple[str, str, str], ...] = ()
+    owner = None
+    if through is not None:
+        if column is not None or period is not None:
+            raise PlanError("users(through=...): goes without the name of a column and without period=.")
+        column, way, owner = _owner(through)
     if column is None:
         raise PlanError("users(...): name the column that tells people apart, for example users('user', at_most=20).")
     if (period is None) != (at is None):
@@ -219,7 +257,8 @@ def users(
     most = 1 if choice is not None else at_most
     if isinstance(most, str):
         raise PlanError(f"users(at_most={described(most)}): takes a whole number of records above zero, or 'auto'.")
-    return Unit(column, most, per, None if period is None or at is None else (period, at), zone, choice)
+    return Unit(column, most, per, None if period is None or at is None else (period, at), zone, choice,
+                most is None and not shared, way, owner)  # fmt: skip
 
 
 def _choice(at_most: object, epsilon: Amount | None, bins: int, asking: Amount) -> Choice | None:
@@ -247,6 +286,31 @@ def _spoken(unit: Unit) -> str:
         return f" in one period of {length} by {at}"
     word = f"one {WORDS[parts[2]]}" if parts[1] == "1" else f"{parts[1]} {WORDS[parts[2]]}s"
     return f" in {word} by {at} ({unit.zone or 'UTC where it has a zone'})"
+
+
+def _led(unit: Unit) -> str:
+    """By which way records are a person's, for people; what others own too is theirs as well."""
+    if not unit.way:
+        return ""
+    ways = ", ".join(f"{own} in {table}" for own, table, _ in unit.way)
+    return f" as owner of records, found by {ways} (that they own them, and not what the records say)"
+
+
+def _owner(through: object) -> tuple[str, tuple[tuple[str, str, str], ...], Any]:
+    """The column that names the owner, the way to it, and the data set of the table that it leads to first."""
+    call = "users(through=...)"
+    parts = through if isinstance(through, tuple) else ()
+    names = (*parts[:1], *parts[2:])
+    if len(parts) not in {2, 3} or not all(isinstance(name, str) for name in names):
+        raise PlanError(f"{call}: takes a column and a table of people, ('order_id', orders), and where it has another"
+                        " name there a third: ('l_orderkey', orders, 'o_orderkey').")  # fmt: skip
+    data = getattr(getattr(parts[1], "_node", None), "bounds_units", None)  # of a `Builder`, which knows units
+    if data is None or data.live:
+        raise PlanError(f"{call}: the table is a collection as protect(..., unit=users(...)) gives it.")
+    if data.unit.period is not None:
+        raise PlanError(f"{call}: people of {data.name!r} are protected in periods, and a way to an owner in one is not"
+                        " known; protect the whole person.")  # fmt: skip
+    return str(data.unit.column), ((names[0], data.name, names[-1]), *data.unit.way), data
 
 
 def _check_period(period: object) -> None:

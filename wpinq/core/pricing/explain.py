@@ -61,6 +61,8 @@ def _explained(
     root: Node, epsilon: Fraction | None, mechanism: str = "", noise: Sequence[str] = (), cost: Sequence[str] = ()
 ) -> list[str]:
     survey = Survey.of(root)
+    if survey.unbounded is not None:
+        return [survey.unbounded, *bias_lines(root), *tree(root)]
     cost = [*(cost or _cost(survey, epsilon, mechanism, noise)), *bias_lines(root)]
     return [*cost, *tree(root), "", *_uses(survey)]
 
@@ -91,7 +93,9 @@ def tree(root: Node) -> list[str]:
 
 def _facts(node: Node) -> str:
     if isinstance(node, Source):
-        return f"  {node.schema}  unit: {node.data.unit.text}; contribution bound {decimal(node.data.unit.bound)}"
+        bound = node.data.unit.bound
+        most = "no contribution bound" if bound is None else f"contribution bound {decimal(bound)}"
+        return f"  {node.schema}  unit: {node.data.unit.text}; {most}"
     factors = sorted(set(node.stability), reverse=True)
     part = f", part {node.part[1]}" if node.part else ""
     rounding = f", {node.rounding}" if node.rounding else ""

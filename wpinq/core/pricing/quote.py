@@ -235,7 +235,7 @@ def price(
     node = survey.root
     scale = gaussian.scale / node.resolution if gaussian else survey.scale(epsilon)
     fields = (*fields, gaussian.square) if gaussian else fields
-    about = tuple((data.ledger.identity, data.edition, data.unit.text, data.unit.bound) for data in survey.sources)
+    about = tuple((data.ledger.identity, data.edition, data.unit.text, data.unit.bound or 0) for data in survey.sources)
     plan = survey.fingerprint or os.urandom(32)
     key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.resolution, scale)
     question = blake2b(encode(*key), digest_size=32).hexdigest()
@@ -278,7 +278,8 @@ def _curves(survey: Survey, scale: Fraction, noise: Mechanism | None) -> dict[st
 
 
 def _charge(quote: Quote[Any], question: str, data: DataSet, paid: Sequence[Cost], asked: str = "") -> Charge:
-    return Charge(question, tuple(paid), data.edition, quote.name or quote.node.title, quote.analyst, asked)
+    within = data.unit.bounded
+    return Charge(question, tuple(paid), data.edition, quote.name or quote.node.title, quote.analyst, asked, within)
 
 
 def _pays(price: Price) -> str:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from wpinq.core.operators.dither import GRID
 from wpinq.core.plan.node import Node, sources
 from wpinq.core.plan.person_bound import mover
-from wpinq.core.plan.stability import Survey
+from wpinq.core.plan.stability import Survey, known
 
 
 class UnitSensitivity(NamedTuple):
@@ -54,7 +54,7 @@ def ledger_sensitivities(plan: Node | Survey) -> dict[str, UnitSensitivity]:
         unit = mover(data)
         if unit not in done:
             done.add(unit)
-            most = min(moved[unit], survey.changes[unit].linf)
+            most = min(moved[unit], known(survey.changes[unit].linf))
             own = math.floor(moved[unit] * fine), max(1, math.floor(most * fine))
             if fine >= GRID:  # a dither keeps to the bound of all records together, not to that of one bin
                 own = own[0], min(own[0], own[1] + (own[0] >> 16) + 1)

@@ -64,7 +64,7 @@ class First(Bound):
         out = {}
         for _, record in sorted(zip(ranks, records, strict=True), key=lambda pair: pair[0]):
             user = unit_key.of(record)
-            room = left.get(user, self.unit.bound)
+            room = left.get(user, self.most)
             out[record] = min(room, inputs[0][record])
             left[user] = room - out[record]
         return out
@@ -76,7 +76,7 @@ class Firsts:
     def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
         self._schema, self._keep, self._key = schema, keep, key
         self._unit_key = UnitKey(unit, schema)
-        self._most = int(unit.bound)
+        self._most = int(unit.bound or 0)
         self._kept = Table()
         self._waiting: list[Batch] = []
 

@@ -84,7 +84,7 @@ def before(schema: Schema, unit: Unit, where: object, derive: Mapping[str, objec
     derived, said = [], []
     for name, given in (derive or {}).items():
         require(name, NAME, f"{call}(derive=...)")
-        if name in unit.columns:
+        if name in unit.declared:
             raise PlanError(
                 f"{call}(derive={{{name!r}: ...}}): the column tells apart whom the guarantee protects, so it "
                 "cannot be computed anew; choose another name."

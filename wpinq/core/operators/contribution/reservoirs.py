@@ -40,7 +40,7 @@ class Reservoirs:
         self._user = schema.names.index(self._unit_key.user) if unit.period is None else None
         self._value = schema.names.index(unit.per[0]) if unit.per else None
         self._copies, self._users = Numbers(library), Numbers(library)
-        self._pool = Pool(library, int(unit.bound), unit.per[1] if unit.per else None)
+        self._pool = Pool(library, int(unit.bound or 0), unit.per[1] if unit.per else None)
         self._rows = Rows(Batch.empty(schema.select(keep)).frame.drop(WEIGHT))
         self._stale: npt.NDArray[np.bool_] | None = None
 

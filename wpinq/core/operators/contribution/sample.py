@@ -17,6 +17,7 @@ from wpinq.core.operators.contribution.recompute import anew
 from wpinq.core.operators.contribution.reservoirs import Reservoirs
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, origin
+from wpinq.core.operators.contribution.whole import Whole
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.node import Node, Record, Source, Weighted
@@ -42,7 +43,7 @@ USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0",
 
 
 def bounded(source: Node) -> Node:
-    """The records of a source as its unit lets them in: all, or of users a sample or a share of each.
+    """The records of a source as its unit lets them in: all, or of users all, a sample or a share of each.
 
     Args:
         source: The source, or what is done to each of its records before (`before.py`).
@@ -50,6 +51,8 @@ def bounded(source: Node) -> Node:
     unit = origin(source).data.unit
     if unit.column is None:
         return source
+    if unit.whole:
+        return Whole(source)
     if unit.at_most is None:
         return Share(source)
     if kernels.LIB is None:
@@ -90,7 +93,7 @@ def at_most(self: Builder[C], records: int, *, per: tuple[str, int] | None = Non
         )
     if node.data.live:
         raise PlanError("at_most(...): questions about a stream share one sample; give its bound in live(unit=...).")
-    unit = replace(node.data.unit, at_most=records, per=per, choice=None)
+    unit = replace(node.data.unit, at_most=records, per=per, choice=None, whole=False)
     data = replace(node.data, unit=unit)
     UnitKey(unit, node.schema).check("at_most")
     return self._then(bounded(rewrite(node.source, lambda step: Source(data) if isinstance(step, Source) else step)))
@@ -144,7 +147,7 @@ class Bound(ByUnit):
             if self.unit.per is None or places[place] < self.unit.per[1]:
                 places[place] += 1
                 users[user] += 1
-                out[copy[:-1]] += users[user] <= int(self.unit.bound)
+                out[copy[:-1]] += users[user] <= int(self.most)
         return {record: Fraction(count) for record, count in out.items()}
 
 

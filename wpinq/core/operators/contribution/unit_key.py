@@ -108,10 +108,18 @@ class ByUnit(Unary):
     def bounds_units(self) -> DataSet | None:
         return self.data if self.bounding else None
 
+    def carried(self, name: str) -> tuple[int, str] | None:
+        return (0, name) if self.bounding else None
+
     @property
     def unit_key(self) -> UnitKey:
         """The unit key; records of one unit are bounded together."""
         return UnitKey(self.data.unit, self.source.schema)
+
+    @property
+    def most(self) -> Fraction:
+        """The total weight of one unit; 1 where nothing bounds it, and what one moves is known by other means."""
+        return Fraction(1) if self.data.unit.bound is None else self.data.unit.bound
 
     def lower(self, needed: frozenset[str]) -> Shape:
         return Keyed(((self.unit_key.user,),), partial(self.state, self.schema.kept(needed)))
@@ -122,7 +130,7 @@ class ByUnit(Unary):
         Records of one person at one time are in one period; nothing bounds what is in all periods together.
         """
         unit = self.data.unit
-        if not columns.issuperset(unit.columns):
+        if unit.bound is None or not columns.issuperset(unit.columns):
             return None
         return min(unit.bound, Fraction(unit.per[1])) if unit.per and unit.per[0] in columns else unit.bound
 

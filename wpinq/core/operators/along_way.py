@@ -1,0 +1,73 @@
+"""Along a way: joins on a key that leads records to their owner have the owner in their key, written or not.
+
+Key 5 may be owned by p and by 10,000 others. On the key alone p's 20 lineitems would meet 10,000 orders; with the owner
+each pair of a lineitem and p meets the orders of p, which is what the tables without owners would give, for each owner.
+A key with the owner is local in the owner, so what a person moves is what their own records make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wpinq.core.plan.node import Node, Source, read_by, steps
+from wpinq.core.plan.person_bound import Constant, changes
+
+if TYPE_CHECKING:
+    from wpinq.core.plan.dataset import DataSet
+
+
+def owners_met(
+    left: Node, right: Node, left_keys: Sequence[str], right_keys: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """The columns of owners, here and there, that come to a key by which records are led to their owner.
+
+    Args:
+        left, right: What is joined.
+        left_keys, right_keys: Columns that are equal.
+
+    Returns:
+        One pair; none where the key is along no way, or has the owners, or a side holds no owner of all its records.
+    """
+    walks = [steps(side) for side in (left, right)]
+    if not any(data.unit.way for walk in walks for data in read_by(walk)):
+        return ()
+    for one, other in zip(left_keys, right_keys, strict=True):
+        ours, theirs = _origin(left, one), _origin(right, other)
+        if ours is None or theirs is None or ours[0].book != theirs[0].book or _end(*ours) != _end(*theirs):
+            continue
+        if _led(*ours) or _led(*theirs):
+            here, there = (_owner(walk, ours[0].book) for walk in walks)
+            known = here is not None and there is not None
+            if not known or (here, there) in set(zip(left_keys, right_keys, strict=True)):
+                return ()
+            return ((str(here), str(there)),)
+    return ()
+
+
+def _origin(node: Node, name: str) -> tuple[DataSet, str] | None:
+    """The table and column of whose value a column is; None where it is computed."""
+    while not isinstance(node, Source):
+        place = node.carried(name)
+        if place is None:
+            return None
+        node, name = node.inputs[place[0]], place[1]
+    return node.data, name
+
+
+def _led(data: DataSet, name: str) -> bool:
+    """Whether a table is led to its owner by this column."""
+    return bool(data.unit.way) and data.unit.way[0][0] == name
+
+
+def _end(data: DataSet, name: str) -> tuple[str, str]:
+    """The table and column that a key is of: where it leads, or itself."""
+    return data.unit.way[0][1:] if _led(data, name) else (data.name, name)
+
+
+def _owner(walk: Sequence[Node], book: str) -> str | None:
+    """The column that holds the person in all records that a person moves."""
+    change = changes(walk).get(book)
+    fixed = {} if change is None else change.fixed
+    held = [name for name in walk[-1].schema.names if name in fixed and not isinstance(fixed[name], Constant)]
+    return held[0] if held else None

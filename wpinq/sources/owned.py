@@ -1,0 +1,191 @@
+"""Records of a table that names no person, each once for every person who owns it: the way to the owner.
+
+`users(through=("order_id", orders))`: a lineitem has an order, and an order has a customer. What is counted are pairs
+of a row and an owner:
+
+    pairs(T, O) = {(row, owner): row of T, and (key of row, owner) in P(O)},    P(O) = {(key, owner) of rows of O}
+
+A row keeps its multiplicity; owner rows that agree in key and owner count once; a null key owns nothing, and a row
+without an owner is left out. Two keys are equal where their values are.
+
+*Why one person more adds pairs of their own, and changes nobody else's.* Neighbours differ in the rows that hold one
+person p in the owner table (and in other tables that name people); the rows of T stay. P(O) is a set of which each
+element says its owner, so with the rows of p it has elements of p more and all others as before, whatever else O holds:
+P(O + p) = P(O) + {(k, p)}. So the pairs of every other person are the same, bit for bit, and those of p come to them.
+That is what a table that names the person does, so all that holds of such a table holds of the pairs. The owner table
+may be such pairs itself: then P(O) is a set in the same way, by induction.
+
+What goes wrong otherwise: a row of which one owner is chosen, or that is left out where it has two, is another
+person's loss when p comes; rows without an owner, kept as those of nobody, are nobody's loss when p comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import polars as pl
+
+from wpinq.core.records import canonical
+from wpinq.core.records.reader import Reader, Steady
+from wpinq.core.records.schema import Column, Kind, Schema, polars_type
+from wpinq.errors import PlanError
+
+KEY, OWNER = "\0key", "\0owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Pairs of the rows of a table and their owners.
+
+    Attributes:
+        rows: The table.
+        owners: The table that names the person of each key.
+        key: The column of the rows that is looked up.
+        found: The column of the owner table that it is looked up in.
+        owner: The column of the owner table that names the person, and the name of the column that pairs have more.
+    """
+
+    rows: Reader
+    owners: Reader
+    key: str
+    found: str
+    owner: str
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of a row, and the owner."""
+        return Schema((*self.rows.schema.columns, Column(self.owner, self.owners.schema[self.owner].kind)))
+
+    @property
+    def name(self) -> str:
+        """That of the table."""
+        return self.rows.name
+
+    @property
+    def title(self) -> str:
+        """That of the table."""
+        return self.rows.title
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The ways in which both are read, and the columns that meet."""
+        return (type(self).__name__, self.rows.way, self.owners.way, self.key, self.found, self.owner)
+
+    @property
+    def path(self) -> Path | None:
+        """That of the table."""
+        return self.rows.path
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The size of the table, whose reading takes most of the time."""
+        return self.rows.total_bytes
+
+    @property
+    def steady(self) -> Steady:
+        """What is known of both."""
+        both = {self.rows.steady, self.owners.steady}
+        return next(one for one in (Steady.UNKNOWN, Steady.FILES, Steady.MEMORY) if one in both)
+
+    @property
+    def once(self) -> bool:
+        """Whether the rows can be read once alone; owners can always be read again."""
+        return bool(getattr(self.rows, "once", False))
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it outlives this process without a file."""
+        return bool(getattr(self.rows, "lasting", False))
+
+    def version(self) -> str | None:
+        """Those of both; None where either has none."""
+        both = self.rows.version(), self.owners.version()
+        return None if None in both else "\n".join(map(str, both))
+
+    def check(self) -> None:
+        """Refuse files of either that are no longer as they were opened."""
+        self.rows.check()
+        self.owners.check()
+
+    def state(self) -> str | None:
+        """Those of both; None where either has none."""
+        both = self.rows.state(), self.owners.state()
+        return None if None in both else "\n".join(map(str, both))
+
+    def content(self, key: bytes = b"") -> bytes | None:
+        """A digest of what both hold; None where what is read must tell."""
+        both = self.rows.content(key), self.owners.content(key)
+        if both[0] is None or both[1] is None:
+            return None
+        return blake2b(both[0] + both[1], digest_size=32).digest()
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of pairs; a share is that of a share of the rows. The keys and owners are held in memory."""
+        owners = self.pairs()
+        read = tuple(dict.fromkeys([*(name for name in columns if name != self.owner), self.key]))
+        schema = self.rows.schema.select(read)
+        for frame in self.rows.batches(read, share=share, progress=progress):
+            held = canonical.frame(frame, schema).with_columns(pl.col(self.key).alias(KEY))
+            yield owned(held, owners).rename({OWNER: self.owner}).select(columns)
+
+    def pairs(self) -> pl.DataFrame:
+        """P(O): each key and each of its owners, once."""
+        schema = self.owners.schema.select([self.found, self.owner])
+        frames = [pl.DataFrame(schema={KEY: _type(self.owners, self.found), OWNER: _type(self.owners, self.owner)})]
+        for frame in self.owners.batches(tuple(dict.fromkeys((self.found, self.owner)))):
+            held = canonical.frame(frame, schema)
+            both = held.select(pl.col(self.found).alias(KEY), pl.col(self.owner).alias(OWNER))
+            frames.append(both.drop_nulls(KEY).unique())
+        return pl.concat(frames).unique()
+
+    def without_owner(self) -> tuple[int, int]:
+        """How many rows there are, and how many have no owner: for their curator alone."""
+        keys, whole, left = self.pairs().select(KEY).unique(), 0, 0
+        for frame in self.rows.batches([self.key]):
+            held = canonical.frame(frame, self.rows.schema.select([self.key])).select(pl.col(self.key).alias(KEY))
+            whole, left = whole + len(held), left + len(held.join(keys, on=KEY, how="anti"))
+        return whole, left
+
+
+def owned(rows: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
+    """Each row with each owner of its key; a key that is null has none."""
+    return rows.join(owners, on=KEY, how="inner", nulls_equal=False)
+
+
+def through(rows: Reader, owners: Reader, hop: tuple[str, str, str], owner: str) -> Owned:
+    """The pairs of a table and of the owners that it is led to.
+
+    Args:
+        rows: The table.
+        owners: The table that names people.
+        hop: The column that is looked up, the name of the owner table, and the column there.
+        owner: The column there that names the person.
+
+    Raises:
+        PlanError: A column is not there, they are of two types, or the table has a column of the owner's name.
+    """
+    key, table, found = hop
+    call = "users(through=...)"
+    for reader, name, where in ((rows, key, rows.name), (owners, found, table)):
+        if name not in reader.schema:
+            raise PlanError(f"{call}: {where!r} has no column {name!r}; there are {reader.schema.listed}.")
+    kinds = rows.schema[key].kind, owners.schema[found].kind
+    if kinds[0] is not kinds[1] or kinds[0] is Kind.ANY:
+        raise PlanError(f"{call}: {key} is {kinds[0].value} and {table}.{found} is {kinds[1].value}; declare one type.")
+    if getattr(owners, "once", False):
+        raise PlanError(f"{call}: {table!r} is a stream that can be read once alone; give a table or a file.")
+    if owner in rows.schema:
+        raise PlanError(
+            f"{call}: {rows.name!r} has a column {owner!r} of its own, which is that of the owner in {table!r}. Name it"
+            " otherwise, by columns=; or where it names the person of each record, no way is needed: users(COLUMN)."
+        )
+    return Owned(rows, owners, key, found, owner)
+
+
+def _type(reader: Reader, name: str) -> pl.DataType:
+    return polars_type(reader.schema[name].kind)

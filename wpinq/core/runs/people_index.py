@@ -252,7 +252,7 @@ class Kept(HeldReader):
             values = index.numbers(name, node.data.sampling_key)[rows].astype(np.int64)
             rows = rows[_first(index.people[rows].astype(np.int64) << 32 | values, most)]
         people = index.people[rows]
-        self._rows = rows[_places(people) < int(node.unit.bound)]
+        self._rows = rows[_places(people) < (node.unit.at_most or 0)]
 
     @property
     def total_bytes(self) -> int:  # type: ignore[override]  # it can tell

@@ -16,7 +16,8 @@ from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import how_often, show_measured
-from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, LAPLACE, Terms, gaussian_lines
+from wpinq.core.pricing.gaussian_price import gaussian_lines
+from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, LAPLACE, Terms
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.runs.compaction import refuse_merged
 from wpinq.core.runs.epochs import opened
@@ -121,8 +122,7 @@ def measure(
         mechanism: "geometric" (discrete Laplace), "laplace" (on a dyadic grid), "gaussian" (discrete Gaussian, for rho,
             or epsilon and delta), or "best": geometric noise of this epsilon or Gaussian noise of this epsilon and
             delta, whichever keeps a bin nearer to the truth with probability `confidence`. That follows from the plan
-            and the amounts alone, and the answer is the same as by the name of what was chosen. A ledger whose budget
-            is a sum of epsilons has no Gaussian noise; "best" is geometric there.
+            and the amounts alone, and the answer is the same as by the name of what was chosen.
         analyst: Who is charged, where the curator keeps caps for each analyst.
         within: Instead of epsilon, how near to the truth a bin shall be: the least epsilon that does it, in four
             significant digits, is charged, and is told by `epsilon`, `repr` and `explain`. Not with `continual`.
@@ -135,8 +135,9 @@ def measure(
         rho: Instead of epsilon, what Gaussian noise costs the privacy unit: zero-concentrated differential privacy. Its
             variance is the largest S B of a ledger, divided by 2 rho, where one unit moves all bins together by S and
             one bin by B at most (`explain` shows both).
-        delta: With epsilon, for Gaussian noise: the largest rho that is (epsilon, delta)-differentially private is
-            charged. The delta itself is not charged; a ledger says in its own way what its rho means.
+        delta: With epsilon, for Gaussian noise. A ledger that adds up epsilons and deltas is charged both, and all
+            bins are asked at once: the noise is as narrow as can be. One that adds up divergences is charged the
+            largest rho that is (epsilon, delta)-differentially private, and says in its own way what its rho means.
 
     Raises:
         ExactnessError: An amount is not a finite number above zero, or there is none.
@@ -191,8 +192,8 @@ def explain(
     if epsilon is None and rho is None and delta is None and mechanism == LAPLACE:
         return show_measured(survey.root, None)
     paid = Terms(epsilon, mechanism, rho, delta, call="explain").agreed(survey)
-    if not paid.rho:
-        return show_measured(survey.root, paid.epsilon, paid.noise)
     noise = paid.buys(survey)
-    assert isinstance(noise, DiscreteGaussian)  # noqa: S101  what a rho buys
-    return show_measured(survey.root, None, cost=gaussian_lines(survey, noise, how_often(survey)))
+    if not isinstance(noise, DiscreteGaussian):
+        return show_measured(survey.root, paid.epsilon, paid.noise)
+    cost = gaussian_lines(survey, noise, how_often(survey), paid.epsilon, paid.delta)
+    return show_measured(survey.root, None, cost=cost)

@@ -4,8 +4,8 @@ Usage: python tests/benchmarks/bench_names.py [--smoke]
 
 People have a number of different items each, drawn from a power law, and nobody knows the items beforehand. Delta is
 10^-6. "optimal for one" is partition selection of Desfontaines et al. for a unit that moves so many bins; "Gaussian
-release" a measurement with Gaussian noise at half of delta and a threshold at the other half; "weighted, one round" the algorithm of
-Gopi et al. ("Differentially private set union", ICML 2020); the last column is `select`.
+release" a measurement with Gaussian noise at half of delta and a threshold at the other half; "weighted, one round" the
+algorithm of Gopi et al. ("Differentially private set union", ICML 2020); the last column is `select`.
 """
 
 from __future__ import annotations

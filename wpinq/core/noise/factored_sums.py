@@ -153,7 +153,7 @@ class Running:
         grid = math.sqrt(self.square) / 2**PLACES
         total = grid * float(self.sums.parts @ self.state)
         unsure = grid * (float(self.sums.parts @ self.sizes) * 2.0**-40 + 2**9)
-        nearest = math.floor(total + 0.5)
+        nearest: int = math.floor(total + 0.5)
         if abs(total - nearest) + unsure < 0.5:
             return nearest
         return exactly(self.sums, self.square, draw(0, 0, epoch).tolist(), draw(1, 0, epoch).tolist())

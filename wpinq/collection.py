@@ -71,6 +71,7 @@ class Collection(Builder["Collection"]):
     quantile = aggregates.quantile
     quantiles = aggregates.quantiles
     histogram = aggregates.histogram
+    ranges = aggregates.ranges
     top = aggregates.top
     mode = aggregates.mode
 

@@ -240,7 +240,7 @@ def test_whole_distributions_cost_no_more_than_was_charged(one_run):
 def test_half_the_sigma_is_caught(monkeypatch):
     monkeypatch.setattr(privacy_cost, "DiscreteGaussian", lambda square: DiscreteGaussian(square / 4))
     monkeypatch.setattr(DiscreteGaussian, "rho", lambda noise, moved: moved / (8 * noise.square))
-    costs = privacy_cost.gaussian_costs
+    costs = quote.gaussian_costs
     monkeypatch.setattr(quote, "gaussian_costs", lambda survey, square: costs(survey, square * 4))
     assert gaussian_mu(PIPELINES["map"], "0.125") > 0.8
 

@@ -136,9 +136,9 @@ def calls(place):
         **{name: (getattr(views, name), {"other": views}) for name in ("concat", "union", "intersect", "subtract")},
         "explain": (pages.explain, {"epsilon": 1}),
         "measure": (pages.measure, {"epsilon": 1, "name": "n", "mechanism": "geometric", "analyst": None,
-                                    "within": None, "confidence": 0.9, "continual": False}),
+                                    "within": None, "confidence": 0.9, "continual": False, "horizon": None}),
         "quote": (pages.quote, {"epsilon": 1, "name": "n", "mechanism": "geometric", "analyst": None, "within": None,
-                                "confidence": 0.9, "continual": False}),
+                                "confidence": 0.9, "continual": False, "horizon": None}),
         "measure quote": (pages.measure, {"quote": pages.quote(1)}),
         "measure within": (pages.measure, {"within": 5, "confidence": 0.9}),
         "select": (pages.select, {"epsilon": 1, "delta": 1e-6, "name": "n", "analyst": None}),
@@ -156,6 +156,7 @@ def calls(place):
         "mode": (views.mode, {"columns": "page", "epsilon": 1, "keys": ["a"], "counts": 1}),
         "histogram": (views.histogram, {"column": "x", "edges": [0, 2, 5], "epsilon": 1, "within": None, "by": "page",
                                         "keys": ["a"], "name": None, "analyst": None, "confidence": 0.9}),
+        "ranges": (views.ranges, {"column": "x", "edges": [0, 2, 5], "epsilon": 1, "name": None, "analyst": None}),
         **{f"gaussian {name}": (getattr(curved, name), {**given, **gaussian}) for name, given in (
             ("count", {}), ("mean", numbers), ("variance", numbers), ("histogram", {"column": "x", "edges": [0, 2, 5]}),
         )},
@@ -262,7 +263,7 @@ NAMES = [
     "answer plot", "count within", "continual observe", "continual select",
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
-    "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto", "draw", "to_mbi",
+    "quantile of a fit", "plot", "synthesize", "answers", "histogram", "ranges", "users auto", "draw", "to_mbi",
     "plan_budget", "degrees by", "connect", "Release", *(
         f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),

@@ -16,6 +16,7 @@ from strategies import evaluate
 import wpinq
 from wpinq.core.ledger.renyi import epsilon_of
 from wpinq.core.ledger.secret import Secret
+from wpinq.core.noise.gaussian_curve import square_of
 from wpinq.core.plan.node import sources
 from wpinq.core.pricing.privacy_cost import rho_of
 from wpinq.errors import BudgetError, ExactnessError, PlanError
@@ -210,6 +211,81 @@ def test_windows_pay_rho_once():
     assert m.key_owner.ledger.divergence == Fraction(1, 10)
 
 
+# ------------------------------------------------------------------ epsilon and delta, asked at once
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 2)), max_size=10),
+    st.sampled_from(sorted(PLANS)),
+    st.sampled_from([PERSON, wpinq.users("user", at_most=6, per=("page", 2)), None]),
+)
+def test_what_is_asked_at_once_is_hidden_on_exact_neighbours(own, which, unit):
+    """What one unit moves, by the definitions, is no longer as a vector than the noise was made for."""
+    others, own = [("u", "a", 1), ("v", "b", 2)], own if unit is not None else own[:1]
+    quote = PLANS[which](views(unit=unit, budget=1, delta=TINY)).quote(1, delta=TINY, mechanism="gaussian")
+    node, noise = quote.node, quote.mechanism
+    with_, without = (
+        evaluate(wpinq.Collection(node), [*others, *(("ann", *one) for one in some)]) for some in (own, [])
+    )
+    moved = [(with_.get(key, 0) - without.get(key, 0)) * node.resolution for key in {*with_, *without}]
+    squares, bins = sum(Fraction(move) ** 2 for move in moved), sum(map(bool, moved))
+    assert not squares or noise.square >= square_of(squares, bins, Fraction(1), Fraction(TINY))
+    (paid,) = [cost for _, charge in quote.charges for cost in charge.costs]
+    assert (paid.epsilon, paid.delta, paid.rho, paid.under) == (1, Fraction(TINY), 0, ())
+
+
+def test_a_hundred_counts_asked_at_once_have_deviation_43_at_most():
+    v = views(unit=wpinq.users("user", at_most=100), budget=1, delta=TINY)
+    people = PLANS["people of pages"](v)
+    made = people.measure(1, delta=TINY, mechanism="gaussian")
+    assert made.stddev < 42.3
+    assert ledger(v).spent() == (1, Fraction(TINY))
+    assert people.measure(1, delta=TINY, mechanism="gaussian").question == made.question, "free, and the same"
+    assert made.release(keys=["a"]).cost == {"epsilon": 1.0, "delta": 1e-6}
+    assert repr(made).endswith("epsilon 1, delta 0.000001, scale 42.2705>")
+    assert "measure(epsilon=1, delta=0.000001)  gaussian noise of standard deviation 42.27" in made.explain()
+    with pytest.raises(BudgetError):
+        people.measure("1/100", delta=TINY, mechanism="gaussian")
+    bins = [f"p{i}" for i in range(4000)]
+    inside = np.abs(made.observe_many(bins)) <= made.interval("0.9")
+    assert abs(inside.mean() - 0.9) < 5 * math.sqrt(0.09 / len(bins)), "fails for one key in two million"
+
+
+def test_sql_asks_at_once_too():
+    v = views(unit=wpinq.users("user", at_most=100, per=("page", 1)), budget=1, delta=TINY)
+    asked = {"epsilon": 1, "delta": TINY, "mechanism": "gaussian", "keys": ["a", "b"]}
+    told = wpinq.sql("EXPLAIN SELECT page, COUNT(*) FROM v GROUP BY page", {"v": v}, **asked).frame
+    assert told["scale of noise"].to_list() == [pytest.approx(42.27, abs=0.01)]
+    found = wpinq.sql("SELECT page, COUNT(*), SUM(age) FROM v GROUP BY page", {"v": v}, bounds={"age": (0, 1)}, **asked)
+    assert ledger(v).spent() == (1, Fraction(TINY)) and found.cost["delta"] == pytest.approx(1e-6)
+
+
+def test_parts_of_it_add_up():
+    """Half of what a unit moves in all loses more than half of epsilon at this delta, so no part is free."""
+    v = views([("ann", "a", 1)], budget=3, delta="1e-5")
+    for page in ("a", "b"):
+        v.partition("page", ["a", "b"])[page].map("age").measure(1, delta=TINY, mechanism="gaussian")
+    assert ledger(v).spent() == (2, 2 * Fraction(TINY))
+
+
+def test_data_sets_of_a_ledger_pay_it_together(tmp_path):
+    first = wpinq.protect(
+        [("a",)], budget=1, delta=TINY, ledger=tmp_path / "l", version="1", columns={"p": str}, name="t"
+    )
+    second = wpinq.protect([("a",)], ledger=tmp_path / "l", version="2", columns={"p": str}, name="t")
+    made = first.concat(second).measure(1, delta=TINY, mechanism="gaussian")
+    assert made.quote.mechanism.square == square_of(Fraction(4), 2, Fraction(1), Fraction(TINY))
+    assert ledger(first).spent() == (1, Fraction(TINY))
+
+
+def test_windows_refuse_it():
+    v = views([("ann", "a", 1)], budget=3, delta="1e-5").window(2, at="age").map("page")
+    with pytest.raises(PlanError, match="windows are charged as parts"):
+        v.measure(1, delta=TINY, mechanism="gaussian")
+    assert v.quote(1, delta=TINY, mechanism="best").mechanism.name == "geometric"
+    assert ledger(v).spent() == (0, 0)
+
+
 # ------------------------------------------------------------------ the chooser
 
 
@@ -222,12 +298,12 @@ def test_best_takes_the_noise_that_keeps_a_bin_nearer():
         "only L1": PLANS["pages"](views(unit=many, **renyi)), "pure": people(views(unit=many, budget=1, delta=TINY)),
     }  # fmt: skip
     names = {what: plan.quote(1, mechanism="best", delta=TINY).mechanism.name for what, plan in picked.items()}
-    assert names == {"few": "geometric", "many": "gaussian", "only L1": "geometric", "pure": "geometric"}
-    for what, plan in picked.items():
+    assert names == {"few": "geometric", "many": "gaussian", "only L1": "geometric", "pure": "gaussian"}
+    for plan in picked.values():
         best = plan.quote(1, mechanism="best", delta=TINY)
         named = {
             name: plan.quote(1, mechanism=name, **({"delta": TINY} if name == "gaussian" else {}))
-            for name in ("geometric", *(["gaussian"] if what != "pure" else []))
+            for name in ("geometric", "gaussian")
         }
         half = {name: one.mechanism.half_width(Fraction(95, 100)) for name, one in named.items()}
         assert best.mechanism.half_width(Fraction(95, 100)) == min(half.values())
@@ -245,11 +321,9 @@ def test_the_choice_does_not_look_at_records():
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "best"])
-def test_a_pure_ledger_refuses_gaussian_noise_before_any_charge(mechanism):
+def test_a_pure_ledger_refuses_gaussian_noise_without_epsilon_and_delta(mechanism):
     v = views(budget=5, delta=TINY)
-    for asked in ({"rho": 1}, {"epsilon": 1, "delta": TINY}, {"within": 5}):
-        if mechanism == "best" and asked.keys() == {"epsilon", "delta"}:
-            continue
+    for asked in ({"rho": 1}, {"within": 5}, {"epsilon": 1}):
         with pytest.raises(PlanError):
             v.map("page").measure(mechanism=mechanism, **asked)
     assert ledger(v).spent() == (0, 0)

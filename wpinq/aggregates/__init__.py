@@ -17,12 +17,13 @@ if not LATE:
     from wpinq.aggregates.heavy_hitters import mode, top
     from wpinq.aggregates.order_statistics import max, median, min, quantile, quantiles  # noqa: A004
     from wpinq.aggregates.quoted import QuotedAggregate
+    from wpinq.aggregates.range_tree import ranges
     from wpinq.aggregates.ranging import suggest_bounds
     from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
     "QuotedAggregate", "count", "count_distinct", "histogram", "loss", "max", "mean", "median", "min", "mode",
-    "quantile", "quantiles", "stdev", "suggest_bound", "suggest_bounds", "sum", "top", "variance",
+    "quantile", "quantiles", "ranges", "stdev", "suggest_bound", "suggest_bounds", "sum", "top", "variance",
 ]  # fmt: skip
 
 
@@ -38,6 +39,7 @@ if not TYPE_CHECKING:
         "loss": "aggregates.clipping_loss",
         **dict.fromkeys(("max", "median", "min", "quantile", "quantiles"), "aggregates.order_statistics"),
         "QuotedAggregate": "aggregates.quoted",
+        "ranges": "aggregates.range_tree",
         "suggest_bounds": "aggregates.ranging",
         **dict.fromkeys(("count", "count_distinct", "mean", "stdev", "sum", "variance"), "aggregates.sums"),
     }

@@ -56,7 +56,7 @@ class Derived:
         half = self.measurement.interval(level, bins=together)
         miss = 1 - level_of_each(level, together)
         scale, step = float(self.measurement.scale), 1 / self.measurement.node.resolution
-        noise = BinNoise(scale, step, float(miss), half, gaussian=self.measurement.rho > 0)
+        noise = BinNoise(scale, step, float(miss), half, gaussian=self.measurement.gaussian)
         values, _ = self._ranges(None)
         return self.where.released(values, *self._ranges(noise))
 

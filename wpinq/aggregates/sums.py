@@ -189,7 +189,7 @@ def _paid_for_mean(
     widest = replace(options, within=records * near / (2 + near), confidence=1 - miss / 2)
     moments = self._then(replace(plan, source=fit_resolution(plan.source, plan.fine)))
     paid = quote_terms(moments, widest.terms(epsilon, "mean"), None, None).payment
-    return paid.epsilon or None, replace(options, within=None, rho=paid.rho or None)
+    return paid.epsilon or None, replace(options, within=None, rho=paid.rho or None, delta=paid.delta or None)
 
 
 def ask_mean(

@@ -128,7 +128,7 @@ def _fitted(made: Measurement, frame: pl.DataFrame) -> dict[Node, Fit]:
     """A fit of each node of a level by itself."""
     found: dict[Node, Fit] = {}
     for node in frame.unique(maintain_order=True).rows() if frame.width else [()]:
-        evidence = Cornered(observe_corner(_Bins(made, node)), made.scale, made.rho > 0)
+        evidence = Cornered(observe_corner(_Bins(made, node)), made.scale, made.gaussian)
         found[node] = Fit(*evidence.staircases((0.5,))[0], evidence, "posterior", made.about)
     return found
 

@@ -123,7 +123,7 @@ def release(
     quotes = quoted(collection, terms, split=split, method=method, prior=prior, name=name, analyst=analyst)
     made = collection._commit(quotes)
     if split is None:
-        evidence = Cornered(observe_corner(made[0]), made[0].scale, made[0].rho > 0)
+        evidence = Cornered(observe_corner(made[0]), made[0].scale, made[0].gaussian)
         return Fit(*evidence.staircases((0.5,))[0], evidence, method, made[0].about)
     return reconcile(made[0], made[1], method=method, prior=prior or "uniform")
 

@@ -156,7 +156,7 @@ class Number:
         options = Options(by=by or None, keys=[] if by else None, **charged)
         if not self.noisy:
             return self.ask(self.collection, column, bounds=self.bounds, epsilon=chosen, options=options)
-        options = replace(options, mechanism=terms.mechanism, rho=terms.rho)
+        options = replace(options, mechanism=terms.mechanism, rho=terms.rho, delta=terms.delta)
         return self.ask(self.collection, column, bounds=self.bounds, epsilon=terms.epsilon, options=options)
 
     @property

@@ -32,7 +32,8 @@ class Share:
 def shared(asked: Statement, terms: Terms, *, given: bool) -> Share:
     """Divide what a query costs one person equally among its measurements.
 
-    Epsilon is divided among the tables of a ledger too, which a person may all be in; rho is of all of them together.
+    Epsilon is divided among the tables of a ledger too, which a person may all be in; rho is of all of them together,
+    and so are epsilon and delta of Gaussian noise.
 
     Args:
         asked: The query.
@@ -55,8 +56,11 @@ def shared(asked: Statement, terms: Terms, *, given: bool) -> Share:
     if paid.rho is not None:
         rho = positive(paid.rho, f"{CALL}(rho=...)") / parts
         return Share(replace(paid, rho=rho), pure_within(rho, None) / asked.of_one_person[0])
-    epsilon = positive(paid.epsilon, f"{CALL}(epsilon=...)") / asked.of_one_person[0] / parts
-    return Share(replace(paid, epsilon=epsilon), epsilon)
+    epsilon = positive(paid.epsilon, f"{CALL}(epsilon=...)") / parts
+    each = epsilon / asked.of_one_person[0]
+    if paid.delta is not None:
+        return Share(replace(paid, epsilon=epsilon, delta=positive(paid.delta, f"{CALL}(delta=...)") / parts), each)
+    return Share(replace(paid, epsilon=each), each)
 
 
 def _agreed(asked: Statement, terms: Terms, *, given: bool) -> Terms:
@@ -66,8 +70,9 @@ def _agreed(asked: Statement, terms: Terms, *, given: bool) -> Terms:
     plans = [one._node for one in (*asked.counts, *asked.published_from(given))]
     plans += [number.collection._node for number in asked.numbers]
     found = [terms.agreed(Survey.of(fit_noise(plan))) for plan in plans]
-    paid = found[0] if all(one.rho for one in found) else next(one for one in found if not one.rho)
-    return Terms(paid.epsilon or None, paid.noise, paid.rho or None, call=CALL)
+    other = [one for one in found if one.noise != GAUSSIAN]
+    paid = other[0] if other else found[0]
+    return Terms(paid.epsilon or None, paid.noise, paid.rho or None, paid.delta or None, call=CALL)
 
 
 def _within(asked: Statement, terms: Terms, within: Amount, *, given: bool) -> Share:

@@ -58,7 +58,7 @@ def ask_lost(
                 for what, *numbers in loss.table(level, simultaneous=simultaneous).rows()
             ]
             if shown is not None and counts is not None:
-                own = NoiseTerm(float(shown.scale), len(counts), shown.rho > 0)
+                own = NoiseTerm(float(shown.scale), len(counts), shown.gaussian)
                 noise = (own, NoiseTerm(float(made[-1].scale), 1))
                 hidden, half = made[-1].observe(0) - float(counts.sum()), half_width(noise, float(level))
                 rows = [*rows, ("in groups that are not shown", hidden, hidden - half, hidden + half)]

@@ -68,7 +68,7 @@ def half_of(asked: Statement, count: Measurement, level: Fraction, bins: int = 1
     """Half of the interval of a count, which is a difference of two measured numbers in a degree distribution."""
     if asked.stepped is None:
         return count.interval(level, bins=bins)
-    noise = NoiseTerm(float(count.scale), 2, count.rho > 0)
+    noise = NoiseTerm(float(count.scale), 2, count.gaussian)
     return half_width((noise,), float(1 - (1 - level) / bins))
 
 

@@ -120,8 +120,9 @@ def known(one: Measurement) -> dict[str, Any]:
     """What is known of every answer of a measurement before there are any."""
     about = one.about
     beside = "; ".join(about["beside noise"])
-    epsilon = None if one.rho else float(one.epsilon)  # no epsilon bounds Gaussian noise
+    epsilon = None if one.rho else float(one.epsilon)  # no epsilon bounds Gaussian noise that costs rho
     rho = {"rho": float(one.rho)} if one.key_owner.ledger.curves else {}
+    rho |= {"delta": float(one.quote.payment.delta)} if one.quote.payment.delta else {}
     return {"epsilon": epsilon, "unit": about["unit"], "protects": about["protects"], "beside_noise": beside, **rho}
 
 

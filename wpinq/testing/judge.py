@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from wpinq.core.engines import reference
-from wpinq.core.measurements.select import Selection
+from wpinq.core.measurements.selected import Selection
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.node import sources
+from wpinq.core.plan.stability import Survey
+from wpinq.core.pricing.gaussian_price import moved_squared
 from wpinq.core.state.histogram import is_steps
 from wpinq.testing.case import Case
 from wpinq.testing.evaluation import leaves_of, weighed
@@ -109,7 +111,7 @@ def lost(one: Asked, other: Asked) -> tuple[Fraction, Fraction]:
     """What a question loses of the unit: epsilon of Laplace noise, rho of Gaussian noise."""
     question: Any = one.question
     numbers = moved(one, other)
-    if question.rho:
+    if question.gaussian:
         width = question.scale * question.node.resolution
         return Fraction(0), sum((Fraction(number) ** 2 for number in numbers), Fraction(0)) / (2 * width**2)
     mechanism = getattr(question, "_mechanism", None)
@@ -118,12 +120,17 @@ def lost(one: Asked, other: Asked) -> tuple[Fraction, Fraction]:
     return Fraction(sum(numbers)) / scale, Fraction(0)
 
 
+def hidden(question: Any) -> Fraction:
+    """The rho of the largest movement that Gaussian noise of an epsilon and a delta is made for."""
+    return Fraction(question.quote.mechanism.rho(moved_squared(Survey.of(question.node))))
+
+
 def movement(one: Trace, other: Trace) -> Iterator[Finding]:
     """No histogram moves further than its noise hides at the price that was quoted."""
     for with_it, without in answered(one, other):
         question = with_it.question
         epsilon, rho = lost(with_it, without)
-        stated = question.rho or question.epsilon
+        stated = question.rho or (hidden(question) if question.gaussian else question.epsilon)
         if (rho or epsilon) > stated * (1 + slack(with_it)):
             times = (rho or epsilon) / stated
             unit = Fraction(sum(moved(with_it, without)), question.node.resolution)
@@ -155,7 +162,7 @@ def delta(one: Trace, other: Trace) -> Iterator[Finding]:
         bins = own_bins(with_it, without)
         for tau in dict.fromkeys(with_it.taus):
             total += shown(bins, partial(reaches, question._mechanism, tau))
-        if isinstance(question, Selection) and question.question not in met:
+        if type(question) is Selection and question.question not in met:  # weighted ones have tests of their own
             met.add(question.question)
             total += shown(bins, partial(selected, question._mechanism))
     spent = one.spent[1]

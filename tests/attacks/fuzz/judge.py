@@ -82,7 +82,7 @@ def deltas(case: Case, one: Trace, other: Trace) -> Iterator[str]:
         question = with_it.question
         for tau in set(with_it.taus):
             total += shown(bins, published(question, tau))
-        if isinstance(question, Selection) and question.question not in seen:
+        if type(question) is Selection and question.question not in seen:
             seen.add(question.question)
             total += shown(bins, lambda weight, rule=question._mechanism: Decimal(rule.places(weight, 400)) / 2**400)
     spent = spent_on_unit(case, one, 1)

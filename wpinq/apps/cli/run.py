@@ -196,6 +196,7 @@ def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any
         "values": list(values),
         "scale": float(measurement.scale),
         **({"rho": float(measurement.rho)} if measurement.rho else {"epsilon": float(measurement.epsilon)}),
+        **({"delta": float(measurement.quote.payment.delta)} if measurement.quote.payment.delta else {}),
         "unit": measurement.key_owner.unit.text,
         "protects": protected(measurement.node),
         "beside noise": biases(measurement.node),

@@ -53,5 +53,5 @@ def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, limits: Limits, de
         own = allowances(ledger, analyst)[0]
         if own.cap is None:
             raise RefusedError(409, CAPLESS)
-        if delta and own.delta_cap is None:
+        if (delta or any(quote.delta for quote in quotes)) and own.delta_cap is None:
             raise RefusedError(409, DELTA)

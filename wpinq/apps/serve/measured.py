@@ -39,6 +39,7 @@ def described(one: Served) -> Described:
     """What is told of a measurement before any bin is asked."""
     made = one.measurement
     cost = {"rho": told(made.rho)} if made.rho else {"epsilon": told(made.epsilon)}
+    cost |= {"delta": told(made.quote.payment.delta)} if made.quote.payment.delta else {}
     return Described(
         name=one.name, data=one.data, meaning=one.meaning, columns=columns(made.node.schema),
         mechanism=made.quote.mechanism.name, scale=float(made.scale), half_width=made.interval(LEVEL),

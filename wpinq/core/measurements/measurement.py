@@ -27,7 +27,8 @@ from wpinq.core.noise import DiscreteGaussian, Mechanism
 from wpinq.core.noise.accuracy import level_of_each
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import how_often, show_measured
-from wpinq.core.pricing.privacy_cost import Payment, gaussian_lines
+from wpinq.core.pricing.gaussian_price import gaussian_lines
+from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.core.pricing.quote import Quote, price
 from wpinq.core.pricing.threshold import (
     delta_of,
@@ -70,7 +71,7 @@ def quoted(
     result = paid.buys(survey)
     return price(
         survey, paid.epsilon, call="measure", kind=kind, mechanism=result, fields=(result.name, *fields), name=name,
-        analyst=analyst, epochs=epochs, noise=None if fields else result,
+        analyst=analyst, delta=paid.delta, epochs=epochs, noise=None if fields else result,
     )  # fmt: skip
 
 
@@ -147,7 +148,7 @@ class Measurement(ChargedQuery):
 
     @property
     def stddev(self) -> float:
-        """The standard deviation of the noise, in weight (of a record: 1)."""
+        """The standard deviation of the noise, in weight."""
         return math.sqrt(self._mechanism.variance()) / self._unit
 
     def release(
@@ -281,8 +282,9 @@ class Measurement(ChargedQuery):
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""
-        survey, noise = Survey.of(self.node), self._mechanism
-        cost = gaussian_lines(survey, noise, how_often(survey)) if isinstance(noise, DiscreteGaussian) else ()
+        survey, noise, cost = Survey.of(self.node), self._mechanism, []
+        if isinstance(noise, DiscreteGaussian):
+            cost = gaussian_lines(survey, noise, how_often(survey), self.epsilon, self.quote.payment.delta)
         return show_measured(self.node, self.epsilon, noise.name, cost=cost)
 
     def __repr__(self) -> str:

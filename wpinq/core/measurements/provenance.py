@@ -66,7 +66,8 @@ class About:
         """What it costs; without an epsilon where all noise is Gaussian, which no epsilon bounds."""
         rho = {"rho": float(self.rho)} if self.rho else {}
         epsilon = {"epsilon": float(self.epsilon)} if self.epsilon or not rho else {}
-        return {**epsilon, "delta": float(self.delta * self._tables), **rho}
+        noise = sum(one.quote.payment.delta for one in {one.question: one for one in self.charged}.values())
+        return {**epsilon, "delta": float(self.delta * self._tables + noise), **rho}
 
     @property
     def _tables(self) -> int:

@@ -121,8 +121,9 @@ class ChargedQuery:
     Attributes:
         quote: Its quote, which was charged.
         node: The plan.
-        epsilon: What it costs the privacy unit; 0 for Gaussian noise.
-        rho: What Gaussian noise costs it.
+        epsilon: What it costs the privacy unit; 0 for Gaussian noise that costs rho.
+        rho: What Gaussian noise costs it, where that is no epsilon with a delta.
+        gaussian: Whether its noise is Gaussian.
         scale: The L1 sensitivity divided by epsilon; in weight (of a record: 1).
         name: The name of the charge; queries that differ in it alone are independent repetitions.
         key_owner: The data set whose secret keys it.
@@ -137,7 +138,7 @@ class ChargedQuery:
         self.quote = quote
         self.node, self.epsilon, self.scale, self.name = quote.node, quote.epsilon, quote.scale, quote.name
         self.key_owner, self.question, self.analyst = quote.sources[0], quote.question, quote.analyst
-        self.rho = quote.rho
+        self.rho, self.gaussian = quote.rho, quote.gaussian
         self._histogram: Histogram | None = None
         self._words: Words | None = None
         self._bound: bytes | None = None

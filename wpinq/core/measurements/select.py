@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from wpinq.arguments import FLAG, takes
-from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.continual_selection import ContinualSelection, continual_quote
-from wpinq.core.measurements.published import by_name
-from wpinq.core.measurements.query import ChargedQuery, commit
+from wpinq.core.measurements.query import commit
+from wpinq.core.measurements.selected import Selection
+from wpinq.core.measurements.weighted_selection import WeightedSelection
 from wpinq.core.noise.selection import PartitionSelection, selection
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.quote import Quote, price
+from wpinq.core.pricing.quote import price
 from wpinq.core.pricing.sensitivity import unit_sensitivities
-from wpinq.core.pricing.threshold import (
-    delta_of,
-    l1_sensitivity,
-    names_of,
-    present,
-)
+from wpinq.core.pricing.threshold import delta_of, l1_sensitivity
+from wpinq.core.pricing.weighted_names import nearer, pairs_of
 from wpinq.core.runs.epochs import answered_from
 from wpinq.core.runs.key_recovery import refuse_unnamed
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, decimal, exact, positive
-from wpinq.failures import redacted
+from wpinq.exact import Amount, exact, positive
 
 if TYPE_CHECKING:
     from wpinq.core.plan.builder import Builder
+
+WEIGHTED = "selection by weighted rounds, format 1"
+"""What the key of such a selection is bound to, beside the plan and the amounts."""
 
 
 @takes(continual=FLAG)
@@ -42,9 +39,15 @@ def select(
     """Charge for the names of bins: each with the largest probability that (epsilon, delta) allows for its weight.
 
     It finds smaller bins than a threshold on noisy weights does at the same cost, and tells no weights. It is optimal
-    where one unit moves one bin by one step; where a unit can do more, the worst way to spread it is paid. The names
-    are found by computing the plan once more, so a plan whose functions have no fingerprint (`explain` shows which) is
-    refused, but for numbers of slices.
+    where one unit moves one bin by one step; where a unit can do more, the worst way to spread it is paid.
+
+    Where people have many bins, and each person's are their own (`map("user, page").map("page")`, say), each of a
+    person's k bins weighs 1 / sqrt(k) instead, however many records it has, and the noise of the sums is Gaussian
+    (`core/noise/weighted_rounds.py`): whichever finds bins of fewer people, by plan and amounts alone. That is so in a
+    ledger that adds up epsilons and deltas.
+
+    The names are found by computing the plan once more, so a plan whose functions have no fingerprint (`explain` shows
+    which) is refused, but for numbers of slices.
 
     Args:
         epsilon: What it costs the privacy unit, exact.
@@ -65,7 +68,8 @@ def select(
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
 
-    Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1).
+    Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1); Gopi et al., ICML 2020; Swanberg, Desfontaines and
+    Haney, PoPETs 2023.
     """
     cost, lost = positive(epsilon, "select(epsilon=...)"), delta_of(delta, sources(self._node), "select(delta=...)")
     if continual:
@@ -76,11 +80,21 @@ def select(
         raise PlanError("select(at_least=...): only with continual=True; else every bin of weight is looked at.")
     survey, epochs = answered_from(fit_noise(self._node), "select")
     refuse_unnamed(survey.root, "select")
-    quote = price(
-        survey, cost, call="select", kind=Selection, mechanism=_mechanism(survey, cost, lost),
-        fields=("selection", lost), name=name, analyst=analyst, delta=lost, epochs=epochs,
-    )  # fmt: skip
-    (result,) = commit([quote])
+    best = _mechanism(survey, cost, lost)
+    pairs = pairs_of(survey) if epochs is None else None
+    rounds = nearer(pairs, cost, lost, best) if pairs else None
+    if pairs and rounds:
+        kind: Any = partial(WeightedSelection, person=pairs.person, shown=survey.root.schema)
+        quote = price(
+            pairs.survey, cost, call="select", kind=kind, mechanism=rounds, fields=(WEIGHTED, lost, pairs.most),
+            name=name, analyst=analyst, delta=lost,
+        )  # fmt: skip
+    else:
+        quote = price(
+            survey, cost, call="select", kind=Selection, mechanism=best, fields=("selection", lost), name=name,
+            analyst=analyst, delta=lost, epochs=epochs,
+        )  # fmt: skip
+    result: Selection = commit([quote])[0]
     return result
 
 
@@ -96,38 +110,3 @@ def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionS
         for unit_sensitivity in unit_sensitivities(survey)
     ]
     return min(fits, key=lambda one: one.delta)
-
-
-class Selection(ChargedQuery):
-    """Charged names of bins, found when they are first asked for and the same for ever."""
-
-    purpose = "selection"
-
-    def __init__(self, quote: Quote[Any]) -> None:
-        super().__init__(quote)
-        self.delta = quote.delta
-        self._mechanism: PartitionSelection = quote.mechanism
-        self._found: pl.DataFrame | None = None
-
-    @property
-    def bins(self) -> pl.DataFrame:
-        """The bins that were selected, ordered by name: one column for each of the collection's.
-
-        Raises:
-            SourceError, EngineError, LedgerError: The dataflow could not run.
-        """
-        refuse_inside("select")
-        if self._found is None:
-            histogram, words = self._settled()
-            keep = self._mechanism.keep
-            chosen = redacted(
-                "select",
-                lambda: [known[keep(words, ids, true)] for known, ids, true in present(histogram, self.node)],
-            )
-            self._found = by_name(names_of(self.node, chosen), self.node.schema)
-        return self._found
-
-    def __repr__(self) -> str:
-        label = f"{self.name!r}, " if self.name else ""
-        cost = f"epsilon {decimal(self.epsilon)}, delta {decimal(self.delta)}"
-        return f"<selection {label}{self.node.schema}, {cost}>"

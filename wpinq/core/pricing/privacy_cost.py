@@ -4,34 +4,33 @@ Laplace noise costs epsilon. No epsilon holds for Gaussian noise with certainty:
 differential privacy, Bun and Steinke, TCC 2016). A unit that moves all bins together by S, and one bin by B at most,
 loses rho = S B / (2 sigma^2), for the sum of the squares of its moves is at most S B. Where only S is known, B is S.
 
+A ledger that adds up epsilons and deltas has Gaussian noise at (epsilon, delta), both added up: what is asked at once
+needs noise 7% narrower so than by rho (`core/noise/gaussian_curve.py`).
+
 Which noise is nearer to the truth follows from the plan, the unit and the amounts alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
-from wpinq.core.ledger import Cost
 from wpinq.core.ledger.privacy_filter import SHARE
 from wpinq.core.ledger.renyi import best_order, limit
 from wpinq.core.noise import DiscreteGaussian, Mechanism, mechanism
 from wpinq.core.noise.accuracy import epsilon_within, least
+from wpinq.core.noise.gaussian_curve import square_of
 from wpinq.core.noise.geometric import LARGEST
+from wpinq.core.operators.window import Window
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.explain import rounded, short
-from wpinq.core.pricing.sensitivity import ledger_sensitivities, unit_sensitivities
+from wpinq.core.pricing.gaussian_price import moved_squared, refuse_windowed
+from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.core.pricing.threshold import probability
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, decimal, exact, positive
-
-if TYPE_CHECKING:
-    from wpinq.core.plan.dataset import DataSet
 
 LAPLACE, GAUSSIAN, BEST = "geometric", "gaussian", "best"
 DIGITS = 8
@@ -44,13 +43,15 @@ class Payment:
 
     Attributes:
         noise: "geometric", "laplace" or "gaussian".
-        epsilon: Of Laplace noise; 0 of Gaussian noise.
-        rho: Of Gaussian noise, in all data sets of a ledger together; 0 of Laplace noise.
+        epsilon: Of Laplace noise, and of Gaussian noise that costs a delta beside it.
+        rho: Of Gaussian noise, in all data sets of a ledger together; 0 of what costs epsilon.
+        delta: Of Gaussian noise that costs epsilon.
     """
 
     noise: str
     epsilon: Fraction = Fraction(0)
     rho: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
 
     def buys(self, survey: Survey) -> Mechanism:
         """The noise of a plan.
@@ -60,16 +61,22 @@ class Payment:
         """
         if self.rho:
             return DiscreteGaussian(moved_squared(survey) / (2 * self.rho))
+        if self.delta:
+            refuse_windowed(survey)
+            bins = max(unit.l1 for unit in unit_sensitivities(survey))
+            return DiscreteGaussian(square_of(moved_squared(survey), bins, self.epsilon, self.delta))
         return mechanism(self.noise, survey.scale(self.epsilon) * survey.root.resolution)
 
     def part(self, share: Fraction, call: str) -> Terms:
         """The terms of a part of what it buys."""
-        return Terms(self.epsilon * share or None, self.noise, self.rho * share or None, call=call)
+        delta = self.delta * share or None
+        return Terms(self.epsilon * share or None, self.noise, self.rho * share or None, delta, call=call)
 
     @property
     def text(self) -> str:
         """It for people."""
-        return f"rho {decimal(self.rho)}" if self.rho else f"epsilon {decimal(self.epsilon)}"
+        delta = f", delta {decimal(self.delta)}" if self.delta else ""
+        return f"rho {decimal(self.rho)}" if self.rho else f"epsilon {decimal(self.epsilon)}{delta}"
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,8 @@ class Terms:
         return epsilon_within(lambda scale: mechanism(self.mechanism, scale), moved, within * resolution, self._level)
 
     def _gaussian(self, survey: Survey) -> Payment:
-        refuse_pure(survey, self.call)
+        if self.delta is None or self.epsilon is None:
+            refuse_pure(survey, self.call)
         if self.delta is not None and self.epsilon is None:
             raise PlanError(f"{self.call}(delta=...): goes with epsilon=; rho= and within= say all by themselves.")
         if self.rho is not None:
@@ -142,7 +150,14 @@ class Terms:
                 f"{self.call}(mechanism='gaussian', epsilon=...): no epsilon holds for Gaussian noise by itself; add "
                 "delta=, or give rho=."
             )
-        return Payment(GAUSSIAN, rho=rho_of(*self._promised))
+        return self._at_once(survey)
+
+    def _at_once(self, survey: Survey) -> Payment:
+        """Gaussian noise of this epsilon and delta: a rho where all ledgers add up divergences, else both."""
+        epsilon, delta = self._promised
+        if all(data.ledger.curves for data in survey.sources):
+            return Payment(GAUSSIAN, rho=rho_of(epsilon, delta))
+        return Payment(GAUSSIAN, epsilon, delta=delta)
 
     def _best(self, survey: Survey) -> Payment:
         """Laplace noise of this epsilon, or Gaussian noise of this epsilon and delta where that is nearer."""
@@ -153,11 +168,10 @@ class Terms:
                 f"{self.call}(mechanism='best'): compares noise of the same epsilon and delta; give both, or name the "
                 "mechanism."
             )
-        epsilon, delta = self._promised
-        laplace = Payment(LAPLACE, epsilon)
-        if not all(data.ledger.curves for data in survey.sources):
+        epsilon, _ = self._promised
+        laplace, gaussian = Payment(LAPLACE, epsilon), self._at_once(survey)
+        if not gaussian.rho and any(isinstance(node, Window) for node in survey.steps):
             return laplace
-        gaussian = Payment(GAUSSIAN, rho=rho_of(epsilon, delta))
         half = [one.buys(survey).half_width(self._level) for one in (laplace, gaussian)]
         return laplace if half[0] <= half[1] else gaussian
 
@@ -186,61 +200,9 @@ def refuse_pure(survey: Survey, call: str) -> None:
         if not data.ledger.curves:
             raise PlanError(
                 f"{call}(mechanism='gaussian'): no epsilon holds for Gaussian noise, and the budget of "
-                f"{data.name!r} is a sum of epsilons. Take Laplace noise, or another ledger: protect(..., rho=...) or "
-                "protect(..., budget=..., delta=..., accounting='renyi'). Nothing was charged."
+                f"{data.name!r} is a sum of epsilons. Give epsilon= and delta=, take Laplace noise, or another ledger: "
+                "protect(..., rho=...) or protect(..., budget=..., delta=..., accounting='renyi'). Nothing was charged."
             )
-
-
-def moved_squared(survey: Survey) -> Fraction:
-    """The largest S B of a ledger: how far one unit moves all bins together, times one bin, in units of 1/resolution.
-
-    Raises:
-        PlanError: The plan reads no protected source.
-    """
-    survey.scale(Fraction(1))
-    return max(Fraction(unit.l1 * unit.linf) for unit in unit_sensitivities(survey))
-
-
-def rho_by_weight(survey: Survey, square: Fraction) -> dict[DataSet, Fraction]:
-    """For each data set the rho that it pays for Gaussian noise, for each weight by which one unit moves all bins.
-
-    A unit that moves by less than it could, through some paths or all of them, loses by convexity no more than that
-    part of the whole; so costs of paths and parts compose as epsilons do (`core/ledger/cost.py`). What several data
-    sets of a ledger pay together is of the sum of their movements.
-    """
-    units = ledger_sensitivities(survey)
-    whole: dict[str, Fraction] = defaultdict(Fraction)
-    for data, move in survey.sensitivities.items():
-        whole[data.ledger.identity] += move
-    rhos = {name: unit.l1 * unit.linf / (2 * square) / whole[name] for name, unit in units.items()}
-    return {data: rhos[data.ledger.identity] for data in survey.sensitivities}
-
-
-def gaussian_costs(survey: Survey, square: Fraction) -> dict[DataSet, list[Cost]]:
-    """What each data set pays for Gaussian noise, by path."""
-    rates = rho_by_weight(survey, square)
-    costs: dict[DataSet, list[Cost]] = defaultdict(list)
-    for (data, parts), move in survey.moves.items():
-        costs[data].append(Cost(Fraction(0), under=parts, rho=move * rates[data]))
-    return dict(costs)
-
-
-def gaussian_lines(survey: Survey, noise: DiscreteGaussian, often: str) -> list[str]:
-    """What a measurement with Gaussian noise costs each data set and is worth, for `explain` and quotes."""
-    resolution, rates = survey.root.resolution, rho_by_weight(survey, noise.square)
-    moved = max(unit_sensitivities(survey), key=lambda unit: unit.l1 * unit.linf)
-    whole, one = Fraction(moved.l1, resolution), Fraction(moved.linf, resolution)
-    spread = f"and one bin by at most {short(one)}" if one < whole else "and nothing says that one bin moves by less"
-    half = noise.half_width(Fraction(95, 100)) / resolution
-    return [
-        f"measure(rho={short(noise.rho(moved_squared(survey)))})  gaussian noise of standard deviation "
-        f"{rounded(float(noise.scale) / resolution)}",
-        f"  noise moves a bin by {rounded(noise.mean() / resolution)} on average, and by at most {rounded(half)} with "
-        "probability 0.95",
-        f"  one unit moves all bins by at most {short(whole)} together, {spread}",
-        *(f"  data set {data.name!r}: rho {short(move * rates[data])}{often}"
-          for data, move in survey.sensitivities.items()),
-    ]  # fmt: skip
 
 
 @lru_cache(256)

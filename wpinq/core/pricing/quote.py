@@ -24,7 +24,8 @@ from wpinq.core.operators.window import Window
 from wpinq.core.plan.node import Node, holding, steps
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import bias_lines, cost_lines, how_often
-from wpinq.core.pricing.privacy_cost import Payment, gaussian_costs, gaussian_lines, moved_squared
+from wpinq.core.pricing.gaussian_price import costs_at_once, gaussian_costs, gaussian_lines, moved_squared
+from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.core.pricing.sensitivity import ledger_sensitivities
 from wpinq.core.records import values
 from wpinq.core.records.fields import Field, encode
@@ -91,7 +92,13 @@ class Quote(Generic[C_co]):
     @property
     def payment(self) -> Payment:
         """What it costs, with the name of its noise."""
-        return Payment(getattr(self.mechanism, "name", ""), self.epsilon, self.rho)
+        delta = self.delta if self.gaussian and self.epsilon else Fraction(0)
+        return Payment(getattr(self.mechanism, "name", ""), self.epsilon, self.rho, delta)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether its noise is Gaussian."""
+        return isinstance(self.mechanism, DiscreteGaussian)
 
     @property
     def at_once(self) -> bool:
@@ -173,7 +180,8 @@ class Quote(Generic[C_co]):
     def __str__(self) -> str:
         survey = Survey.of(self.node)
         often = how_often(survey)
-        lines = gaussian_lines(survey, self.mechanism, often) if self.rho else cost_lines(
+        delta = self.payment.delta
+        lines = gaussian_lines(survey, self.mechanism, often, self.epsilon, delta) if self.gaussian else cost_lines(
             self.epsilon, self.scale, self.node.resolution, self.sensitivities,
             mechanism=getattr(self.mechanism, "name", ""), often=often,
         )  # fmt: skip
@@ -244,9 +252,10 @@ def price(
     sensitivities = {data: survey.sensitivities[data] for data in survey.sources}
     result = Quote(
         call, node, epsilon, delta, scale, label, who, sensitivities, mechanism, key, question, (), epochs, kind,
-        rho=gaussian.rho(moved_squared(survey)) if gaussian else Fraction(0),
+        rho=gaussian.rho(moved_squared(survey)) if gaussian and not epsilon else Fraction(0),
     )  # fmt: skip
-    costs = gaussian_costs(survey, gaussian.square) if gaussian else _costs(survey, scale, delta, noise)
+    costs = _costs(survey, scale, delta, noise) if not gaussian else costs_at_once(
+        survey, epsilon, delta) if epsilon else gaussian_costs(survey, gaussian.square)  # fmt: skip
     asked = [(data.ledger, _charge(result, question, data, paid, same)) for data, paid in costs.items()]
     return _known(replace(result, charges=merged(asked)))
 

@@ -1,0 +1,58 @@
+"""Names that nobody gave: how many `select` finds where people have many, beside what there was and others.
+
+Usage: python tests/benchmarks/bench_names.py [--smoke]
+
+People have a number of different items each, drawn from a power law, and nobody knows the items beforehand. Delta is
+10^-6. "optimal for one" is partition selection of Desfontaines et al. for a unit that moves so many bins; "Gaussian
+release" a measurement with Gaussian noise at half of delta and a threshold at the other half; "weighted, one round" the
+algorithm of Gopi et al. ("Differentially private set union", ICML 2020); the last column is `select`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+import wpinq
+from wpinq.core.noise import weighted_rounds
+from wpinq.core.noise.selection import selection
+
+DELTA = Fraction(1, 10**6)
+CASES = [(2_000, 50, 5_000, 1), (2_000, 50, 5_000, 3), (20_000, 50, 50_000, 1), (20_000, 50, 50_000, 3),
+         (20_000, 10, 50_000, 1), (20_000, 10, 50_000, 3)]  # fmt: skip
+
+
+def drawn(people: int, own: int, items: int) -> pl.DataFrame:
+    """One row for each person and item."""
+    rng = np.random.default_rng(1)
+    heavy = -0.8 * np.log(np.arange(1, items + 1))
+    chosen = [np.argpartition(-(heavy + rng.gumbel(size=items)), own)[:own] for _ in range(people)]
+    return pl.DataFrame({"user": np.repeat(np.arange(people), own), "item": np.concatenate(chosen)})
+
+
+def main(smoke: bool) -> None:
+    """One row for each case."""
+    print("| people | items each | epsilon | optimal for one | Gaussian release | weighted, one round | `select` |")
+    print("|--:|--:|--:|--:|--:|--:|--:|")
+    for people, own, items, epsilon in CASES[:1] if smoke else CASES:
+        frame = drawn(people // (5 if smoke else 1), own, items)
+        unit = wpinq.users("user", at_most=own, per=("item", 1))
+        data = wpinq.protect(frame, budget=100, delta="1e-4", unit=unit, version="1").map("item")
+        usual = selection(Fraction(epsilon), DELTA, own)
+        optimal = sum(usual.places(one, 64) / 2**64 for one in frame.group_by("item").len()["len"].to_list())
+        measured = data.measure(epsilon, delta=DELTA / 2, mechanism="gaussian").release(delta=DELTA / 2)
+        ours, many = data.select(epsilon, DELTA).bins.height, weighted_rounds.MANY
+        weighted_rounds.MANY = own + 1
+        once = data.select(epsilon, DELTA, name="one round").bins.height
+        weighted_rounds.MANY = many
+        found = f"{optimal:.0f} | {measured.frame.height} | {once} | {ours}"
+        print(f"| {frame['user'].n_unique():,} | {own} | {epsilon} | {found} |", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true")
+    main(parser.parse_args().smoke)

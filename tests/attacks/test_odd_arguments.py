@@ -212,7 +212,7 @@ def calls(place):
         "Release.read": (Release.read, {"path": place / "site.toml", "clock": clock}),
         "Release.period": (release.period, {"text": "2026-11-21"}),
         "Release.plan": (release.plan, {"period": "2026-11-21"}),
-        "Release.run": (release.run, {"period": "2026-11-21", "accept": False, "again": False}),
+        "Release.run": (release.run, {"period": "2026-11-21", "accept": False, "again": False, "check": False}),
         "Release.backfill": (release.backfill, {"periods": "2026-11-21..2026-11-21"}),
         "Release.verify": (release.verify, {"period": "2026-11-21"}),
         "Release.deliver": (release.deliver, {"period": "2026-11-21"}),

@@ -20,6 +20,7 @@ from wpinq.sources import open_source
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.core.records.reader import Reader
 
 FIRST = "1"
 """The version of a period's records that is charged for first."""
@@ -62,7 +63,7 @@ class Opening:
             SourceError, PlanError, LedgerError: They cannot be read or protected; nothing was charged.
         """
         source = self._source(period)
-        open_source(source, columns=self._columns(), **self._words())  # what is missing shows before a ledger is made
+        self.reader(period)  # what is missing shows before a ledger is made
         book: os.PathLike[str] = self.ledger
         name = f"{self._data.name} {period.name}"
         if allowance is not None:
@@ -109,15 +110,26 @@ class Opening:
         Raises:
             SourceError, PlanError: They could not be read or protected.
         """
-        schema = self._schema() if self._schema is not None else open_source(
-            self._source(period), columns=self._columns(), **self._words()
-        ).schema  # fmt: skip
+        schema = self._schema() if self._schema is not None else self.reader(period).schema
         kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
         return protect(
             [], delta="0.5", columns=kinds, name=self._data.name, unit=self.unit,
             where=self._where(period), derive=self._data.derive or None,
             budget=None if curves else LIMITLESS, rho=LIMITLESS if curves else None,
         )  # fmt: skip
+
+    @property
+    def followed(self) -> bool:
+        """Whether the records of a period come from a stream, and may not be there yet."""
+        return self._schema is not None
+
+    def reader(self, period: Period) -> Reader:
+        """What reads the records of a period.
+
+        Raises:
+            SourceError: They are not there.
+        """
+        return open_source(self._source(period), columns=self._columns(), **self._words())
 
     def _source(self, period: Period) -> Any:
         text = period.filled(self._data.source)

@@ -18,6 +18,7 @@ from wpinq.apps.publish.declared import File
 from wpinq.apps.publish.edition import Known, compose, restored, tabled
 from wpinq.apps.publish.files import digest, found, put
 from wpinq.apps.publish.input import FIRST, Opening
+from wpinq.apps.publish.nulls import empty, read_by, told
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.questions import Asked, ask
@@ -30,6 +31,10 @@ from wpinq.errors import BudgetError, ChangedError, PlanError, SourceError, Wpin
 if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.core import DataSet, Ledger, Promise
+    from wpinq.core.ledger import Ledger
+    from wpinq.core.ledger.privacy_filter import Promise
+    from wpinq.core.plan.dataset import DataSet
+    from wpinq.core.records.reader import Reader
 
 
 class HeldError(WpinqError):
@@ -82,13 +87,14 @@ class Publisher:
         """The questions, priced for a ledger that promises this."""
         return [ask(one, views, self.file.data, self.home, promise) for one in self.file.question]
 
-    def run(self, period: Period, *, accept: bool = False, again: bool = False) -> Outcome:
+    def run(self, period: Period, *, accept: bool = False, again: bool = False, check: bool = False) -> Outcome:
         """Publish a period, from wherever it stands.
 
         Args:
             period: The period.
             accept: Publish it although a check holds it back.
             again: Charge for it again, if its records are others than those that it was charged for.
+            check: Refuse it before it is charged where a column that is read is null in every record.
 
         Raises:
             PlanError, SourceError, BudgetError, LedgerError, HeldError, ChangedError: It is not published.
@@ -99,7 +105,7 @@ class Publisher:
         for place in self.places:
             place.check(period, fresh=fresh)
         if record is None or fresh:
-            record = self._compute(period, again=again)
+            record = self._compute(period, again=again, check=check)
         elif record.stage == "published":
             self._unchanged(record, period)
             return Outcome(period.name, "was published before", self._cost(record))
@@ -172,7 +178,7 @@ class Publisher:
                     raise PlanError(f"{period.name}: overlaps {record.period}, which is {record.stage}; the same"
                                     " records would be charged twice.")  # fmt: skip
 
-    def _compute(self, period: Period, *, again: bool) -> Record:
+    def _compute(self, period: Period, *, again: bool, check: bool) -> Record:
         """Charge for a period and compute it; what was charged before is free."""
         allowance = Allowance(self.file.budget, self.register, period)
         old = self.register.records().get(period.name)
@@ -182,6 +188,10 @@ class Publisher:
         asked = self.asked(views, promise)
         if not again:
             self._same(period, asked)
+        if (nulls := self.nulls(period, asked, data.reader)) is not None:
+            if check:
+                raise SourceError(nulls)
+            warnings.warn(nulls, RuntimeWarning, stacklevel=2)
         price = sum((one.price for one in asked), Price())
         began, before = self._began(period, data, price)
         try:
@@ -206,6 +216,15 @@ class Publisher:
         record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
         self.register.enter(record)
         return record
+
+    def nulls(self, period: Period, asked: list[Asked], reader: Reader) -> str | None:
+        """Which columns that the questions read are null in every record of a period, as a sentence for the curator.
+
+        Raises:
+            SourceError: The records cannot be read.
+        """
+        found = empty(reader, read_by([quote.node for one in asked for quote in one.quotes]))
+        return told(period.name, self.opening.shown(period), found, reader.schema) if found else None
 
     def asked_again(self, period: Period, record: Record) -> tuple[Ledger, list[Asked]]:
         """The questions of a published period over its records, and the ledger that they were charged to.

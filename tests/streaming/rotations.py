@@ -111,7 +111,9 @@ def tried(
         if step in killed:
             process.send_signal(signal.SIGKILL)
             process.wait()
+            process.stdout.close()
             process = follower(home, pattern, pause)
+            assert process.stdout is not None
         time.sleep(max(0.0, begin + log.sent / rate - time.monotonic()))
     process.stdout.close()
     process.send_signal(signal.SIGKILL)
@@ -122,6 +124,8 @@ def tried(
         last.stdout.readline()
     last.kill()
     last.wait()
+    last.stdout.close()
+    log.file.close()
     with sqlite3.connect(home / "kept.db") as kept:
         found = dict(kept.execute("SELECT number, COUNT(*) FROM lines WHERE number IS NOT NULL GROUP BY number"))
     return log.sent, log.sent - len(found), sum(many > 1 for many in found.values())

@@ -133,13 +133,20 @@ def backfill(
 
 
 @app.command()
-def status(file: File) -> None:
+def status(
+    file: File, *,
+    late: Annotated[
+        bool, typer.Option("--late", help="Read the records too, and show which periods have others since they were"
+                           " published; for the curator's eyes.")
+    ] = False,
+) -> None:  # fmt: skip
     """Show which periods are published, missing, held or refused, and what is left of the budget."""
     from wpinq.apps.cli.errors import one_line
     from wpinq.apps.cli.show import aligned
 
     release = _opened(file)
-    rows = [(one.period, one.stage, one_line(one.why)) for one in release.status()]
+    changed = dict.fromkeys(release.late() if late else (), "records came late or changed since")
+    rows = [(one.period, one.stage, one_line(one.why or changed.get(one.period, ""))) for one in release.status()]
     typer.echo(aligned(rows) if rows else "No period was published yet.")
     typer.echo(f"\n{release.budget_line()}")
 

@@ -67,9 +67,14 @@ class Budget(Table, frozen=True):
 
 
 class Schedule(Table, frozen=True):
-    """Which periods there are."""
+    """Which periods there are.
+
+    `at` is the column of a record's time, which says in which one it is, by the clocks of `zone`: the short form of a
+    `where` with `{start}` and `{end}`.
+    """
 
     every: Every = "day"
+    at: str | None = None
     first: str | None = None
     zone: str = "UTC"
 
@@ -134,13 +139,15 @@ class Stream(Table, frozen=True):
 
     `at` is the column of a record's own time, which says in which period it is; without it, it is that in which it is
     read. A period closes `lateness` seconds after its end; the stream is looked at every so many seconds. `keep` is for
-    how many published periods records are kept; without it for all.
+    how many published periods records are kept; without it for all. `late` says what becomes of a record of a period
+    that has closed: it is left out, or counted in the next one, which units that are in one period alone cannot be.
     """
 
     at: str | None = None
     lateness: float = 60.0
     every: float = 60.0
     keep: int | None = None
+    late: Literal["drop", "next"] = "drop"
 
 
 class Alerts(Table, frozen=True):

@@ -50,7 +50,8 @@ class Follower:
         if at is not None and (at not in self._schema or self._schema[at].kind not in (Kind.TIME, Kind.INSTANT)):
             raise PlanError(f"stream.at: {at!r} is no column of times; there are {self._schema}.")
         place = spool_of(file.data, publisher.name, home)
-        self._spool = Spool(place, self._schema, at, file.period, publisher.clock())
+        late = file.stream.late == "next"
+        self._spool = Spool(place, self._schema, at, file.period, publisher.clock(), late=late)
         self._reader: Growing | Followed | None = None
         self._told: dict[str, str] = {}
         self._ticks = ticks
@@ -133,4 +134,5 @@ class Follower:
             return Followed(topic, self._schema, positions)
         from wpinq.streaming.file_tail import Growing
 
-        return Growing(str(self._publisher.home / data.source), self._schema, [positions], **form_of(data))
+        source = str(self._publisher.home / data.source)
+        return Growing(source, self._schema, [positions], history=True, **form_of(data))

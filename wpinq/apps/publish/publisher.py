@@ -79,7 +79,7 @@ class Publisher:
     ) -> None:  # fmt: skip
         self.file, self.name, self.home, self.definition = file, name, home, definition
         columns = None if file.stream is None else partial(schema_of, file.data, home)
-        self.opening = Opening(spooled(file, name, home), home, columns)
+        self.opening = Opening(spooled(file, name, home), home, file.period, columns)
         self.register = Register(self.opening.ledger, name)
         self.places, self.clock = places, clock
 
@@ -283,13 +283,22 @@ class Publisher:
         if record.definition != self.definition:
             warnings.warn(f"{period.name}: the questions or keys changed since it was published; it stays as it is.",
                           RuntimeWarning, stacklevel=2)  # fmt: skip
+        if self.changed(record, period):
+            what = "records of this period came late or changed" if self.opening.by_rows else (
+                f"{self.opening.shown(period)} changed"
+            )  # fmt: skip
+            warnings.warn(f"{period.name}: {what} since it was published; what is published stays, and nothing was"
+                          " charged.", RuntimeWarning, stacklevel=2)  # fmt: skip
+
+    def changed(self, record: Record, period: Period) -> bool:
+        """Whether a published period has other records now, as far as they are there; nothing is written."""
         try:
             self.opening.protect(period, record.version)
         except ChangedError:
-            warnings.warn(f"{period.name}: {self.opening.shown(period)} changed since it was published; what is"
-                          " published stays, and nothing was charged.", RuntimeWarning, stacklevel=2)  # fmt: skip
+            return True
         except SourceError:
-            return
+            return False
+        return False
 
     def _past(self, period: Period) -> list[list[Column]]:
         """The columns of the periods that were published before this one."""

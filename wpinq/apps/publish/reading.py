@@ -154,16 +154,24 @@ def _check(file: File, call: str) -> None:
     if file.checks.totals is not False and not file.checks.totals > 0:
         raise PlanError(f"{call}: checks.totals: write a share above zero such as 0.5, or false.")
     if file.stream is not None:
-        _check_stream(file.stream, file.data, call)
+        _check_stream(file.stream, file.data, file.period, call)
     elif file.data.source.startswith("kafka://"):
         raise PlanError(f"{call}: a topic is followed; say in [stream] which column is a record's time (at), and how"
                         " late it may come (lateness).")  # fmt: skip
-    elif not any("{" in text for text in (file.data.source, file.data.query or "", file.data.where or "")):
-        raise PlanError(f"{call}: every period would read the same records; write {{date}} into data.source or "
-                        "data.query, or {start} and {end} into data.where.")  # fmt: skip
+    elif file.period.at is None and not any(
+        "{" in text for text in (file.data.source, file.data.query or "", file.data.where or "")
+    ):
+        raise PlanError(f"{call}: every period would read the same records; say in [period] which column is a record's "
+                        "time (at), or write {date} into data.source or data.query, or {start} and {end} into "
+                        "data.where.")  # fmt: skip
 
 
-def _check_stream(stream: Stream, data: Data, call: str) -> None:
+def _check_stream(stream: Stream, data: Data, period: Schedule, call: str) -> None:
+    if period.at is not None:
+        raise PlanError(f"{call}: of a stream [stream] says which column is a record's time (at); leave period.at out.")
+    if stream.late == "next" and data.unit is not None and data.unit.period is not None:
+        raise PlanError(f"{call}: stream.late = 'next' counts records of one period in another, where a person in one"
+                        f" {data.unit.period} would be in both; leave late or unit.period out.")  # fmt: skip
     if data.query is not None or data.table is not None or "{" in data.source:
         raise PlanError(f"{call}: a stream is a topic of Kafka or files that grow; no query, table or {{date}}.")
     if not (stream.lateness >= 0 and stream.every > 0) or (stream.keep or 0) < 0:
@@ -227,7 +235,7 @@ def definition(file: File, home: Path) -> str:
     questions = [msgspec.to_builtins(one) for one in file.question]
     known = [{key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions]
     data = file.data
-    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query]))
+    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query, file.period.at]))
     for question in file.question:
         for given in (question.keys, question.dataflow):
             path = home / given if isinstance(given, str) else None

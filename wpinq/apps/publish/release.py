@@ -257,6 +257,18 @@ class Release:
                 result.append(Standing(period.name, stage, "; ".join(record.notes) if record else ""))
         return result
 
+    def late(self) -> list[str]:
+        """The published periods of which records came late or changed since; for the curator, and nothing is written.
+
+        Records are read once for each of them.
+        """
+        records, every = self._publisher.register.records(), self.file.period.every
+        return [
+            name for name, record in records.items()
+            if record.stage == "published" and record.every == every
+            and self._publisher.changed(record, Period.parse(name, every))
+        ]  # fmt: skip
+
     @takes(period=TEXT)
     def verify(self, period: str) -> list[str]:
         """Compute a published period anew, which costs nothing, and compare every file and every row of its sinks.

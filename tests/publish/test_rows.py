@@ -229,3 +229,15 @@ def test_a_compressed_log_that_is_cut_off_costs_nothing(site):
     assert all(row.kind != "charge" for row in Ledger.existing(site.home / "ledger").entries())
     site.log.with_name("access.log.1.gz").write_bytes(whole)
     assert site.run() == ("published", [])
+
+
+def test_a_large_log_is_compared_as_a_whole_though_threads_read_it(site, monkeypatch):
+    for place in ("core.engines.select", "core.engines.reading", "apps.publish.rows"):
+        monkeypatch.setattr(f"wpinq.{place}.THREADED", 1000)
+    for number in range(5):
+        site.log.with_name(f"access.log.{number}").write_text(line(2, "Nov", f"10.9.0.{number}") * 2000)
+    site.zip(site.log.with_name("access.log.4"))
+    assert site.run() == ("published", [])
+    monkeypatch.undo()
+    assert site.run() == AGAIN
+    assert site.verified() == []

@@ -6,11 +6,13 @@ be rotated and be compressed; a line of another period is nothing; and a line of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import polars as pl
 
+from wpinq.core.engines.reading import THREADED, ahead
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import steps
 from wpinq.core.plan.shapes import Stateless
@@ -18,6 +20,7 @@ from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.reader import ObjectReader, Reader, Steady, wanted
 from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.state.workers import cores
 from wpinq.protection import protect
 
 ROW = "row of the batch"
@@ -88,11 +91,6 @@ class PeriodReader(ObjectReader):
         """What holds them is not told: it may be elsewhere tomorrow."""
 
     @property
-    def total_bytes(self) -> int | None:  # type: ignore[override]
-        """Of all that is read."""
-        return self.reader.total_bytes
-
-    @property
     def way(self) -> tuple[object, ...]:
         """How the source is read but for where lines begin, which is another thing of each file; and which rows are."""
         own = tuple(one for one in self.reader.way if not _of_files(one))
@@ -110,9 +108,19 @@ class PeriodReader(ObjectReader):
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns; see `Reader.batches`."""
-        kernels, reads = self.steps
+        """Frames of these columns; see `Reader.batches`. The first share reads all, since only all is compared."""
         names = wanted(self.schema, columns, self.name).names
+        if share[0]:
+            return
+        threads = cores() if (self.reader.total_bytes or 0) >= THREADED else 1
+        streams = [self._share(names, (thread, threads), progress) for thread in range(threads)]
+        with ahead(streams) if threads > 1 else closing(streams[0]) as frames:
+            yield from frames
+
+    def _share(
+        self, names: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
+    ) -> Generator[pl.DataFrame, None, None]:
+        kernels, reads = self.steps
         both = [name for name in self.schema.names if name in names or name in reads]
         for frame in self.reader.batches(both, share=share, progress=progress):
             own = canonical.frame(frame.select(reads.names), reads)

@@ -281,7 +281,7 @@ UNTRIED = {
     "Measurement.digest": "the engine asks it", "Measurement.seals": "the engine asks it",
     "wpinq.degrees.Fit": "reconcile and release make it", "Fit.frequencies": "takes no argument",
     "wpinq.degrees.Hierarchy": "release makes it",
-    **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "funds", "alert", "budget_line")},
+    **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "late", "funds", "alert", "budget_line")},
     **{f"wpinq.apps.publish.{one}": "a release makes it" for one in ("Outcome", "Plan", "Standing")},
     **{f"wpinq.graphs.{one}": "plain numbers, which measure and fit make"
        for one in ("Graph", "GraphFit", "Measurements", "Noisy", "NoisyByDegree", "Summary", "SyntheticGraph",

@@ -61,7 +61,7 @@ class Site:
 
     def out(self):
         """What was published."""
-        return {path.parent.name[-2:]: dict(pl.read_csv(path).sort("page").rows())
+        return {path.parent.name[-2:]: dict(pl.read_csv(path).sort("page").select("page", pl.nth(1)).rows())
                 for path in sorted(self.home.glob("out/*/views.csv"))}  # fmt: skip
 
 

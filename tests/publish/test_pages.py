@@ -83,12 +83,15 @@ def test_monthly_visitors_from_rotated_logs_by_cron(tmp_path):
     assert 'at = "time"' in machine.block("toml")
     said = machine.done(machine.block("sh")).stdout
     name = f"{month:%Y-%m}"
-    assert f"{name}: published, epsilon 1.1" in said
+    assert f"{name}: published, epsilon 1.2" in said
     table = pl.read_csv(home / "out" / name / "visitors.csv")
     truth = {"/": 12000, "/about": 8000, "/news": 4000}
     assert table["page"].to_list() == [*truth], "what no visitor sees is below the threshold, and bots are left out"
     for page, visitors in table.select("page", "visitors").rows():
         assert abs(visitors - truth[page]) < 400  # 20 scales of noise: once in 10^8
+    page = (home / "out" / "index.html").read_text()
+    assert page.count('class="card"') == 3
+    assert "What the bound and the threshold leave out of these numbers: about " in page
     total = pl.read_csv(home / "out" / name / "site.csv")["visitors"][0]
     assert abs(total - 12000) < 200  # as much
 

@@ -83,7 +83,9 @@ class Question(Table, frozen=True):
     """What is asked of each period: one of `sql`, `counts`, `degrees` and `dataflow`, and what it costs.
 
     With `rho`, of Gaussian noise, instead of `epsilon`. `keys` are the groups to show, in a file or a list; else
-    `delta` pays for publishing those above a threshold.
+    `delta` pays for publishing those above a threshold. `within` instead of
+    `epsilon` says by how much noise may move each count, with probability 95%; `loss` is an epsilon that is spent on
+    how much the bound and the threshold leave out; `at_most` is how many records of each person it looks at.
     """
 
     name: str
@@ -101,6 +103,9 @@ class Question(Table, frozen=True):
     plot: bool = True
     rho: Number | None = None
     mechanism: Literal["geometric", "laplace", "gaussian"] | None = None
+    within: Number | None = None
+    loss: Number | None = None
+    at_most: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class Sink(Table, frozen=True):
@@ -132,6 +137,18 @@ class Words(Table, frozen=True):
     justification: str = "not stated"
     unprotected: str | None = None
     notes: str | None = None
+
+
+class Page(Table, frozen=True):
+    """A page of all periods beside their directories, `index.html`, and feeds of the latest numbers.
+
+    `show` is of how many groups of a question there are curves, those that are the largest in the latest period.
+    """
+
+    title: str | None = None
+    words: str | None = None
+    language: str = "en"
+    show: Annotated[int, msgspec.Meta(ge=1, le=100)] = 12
 
 
 class Stream(Table, frozen=True):
@@ -169,6 +186,7 @@ class File(Table, frozen=True):
     about: Words = Words()
     stream: Stream | None = None
     alerts: Alerts | None = None
+    page: Page | None = None
     name: str | None = None
 
 

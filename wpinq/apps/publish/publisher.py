@@ -17,12 +17,15 @@ from wpinq.apps.publish.checks import PAST, Column, columns, doubts
 from wpinq.apps.publish.declared import File
 from wpinq.apps.publish.edition import Known, compose, restored, tabled
 from wpinq.apps.publish.files import digest, found, put
+from wpinq.apps.publish.index import pages, published
+from wpinq.apps.publish.index import put as put_page
 from wpinq.apps.publish.input import FIRST, Opening
 from wpinq.apps.publish.nulls import empty, read_by, told
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.questions import Asked, ask
+from wpinq.apps.publish.questions import LOSS, Asked, ask
 from wpinq.apps.publish.sinks import Edition, Place
+from wpinq.apps.publish.sinks.directory import Directory
 from wpinq.apps.publish.state import Record, Register
 from wpinq.apps.publish.stream import schema_of, spooled
 from wpinq.core import commit, sources
@@ -108,6 +111,7 @@ class Publisher:
             record = self._compute(period, again=again, check=check)
         elif record.stage == "published":
             self._unchanged(record, period)
+            self.show()
             return Outcome(period.name, "was published before", self._cost(record))
         if record.notes and not accept:
             what = "; ".join(record.notes)
@@ -117,6 +121,7 @@ class Publisher:
         for place in self.places:
             place.deliver(edition)
         self.register.enter(replace(record, stage="published"))
+        self.show()
         return Outcome(period.name, "published", self._cost(record))
 
     def deliver(self, period: Period) -> Outcome:
@@ -140,12 +145,37 @@ class Publisher:
                 continue
             why = place.differs(edition)
             if why is None:
+                self.show()
                 given.append(place.name)
             else:
                 refused.append(f"{why}; remove what it holds of {period.name}, and deliver it again.")
         if refused:
             raise SourceError(f"{period.name}: {' '.join(refused)}")
         return Outcome(period.name, f"delivered again to {', '.join(given)}" if given else "is in every sink", Price())
+
+    def show(self) -> None:
+        """Write the page of all periods and its feeds beside the directories of periods, where the file says so.
+
+        Raises:
+            SourceError: It cannot be written.
+        """
+        for root, files in self.shown():
+            put_page(root, files)
+
+    def shown(self) -> list[tuple[Path, dict[str, bytes]]]:
+        """The page and its feeds, for each directory that they stand in; nothing where nothing was published."""
+        if self.file.page is None:
+            return []
+        every, found = self.file.period.every, list[tuple[Path, dict[str, bytes]]]()
+        names = [one.period for one in self.register.records().values() if one.stage == "published"
+                 and one.every == every and (self.register.files / one.period).is_dir()]  # fmt: skip
+        for place in self.places:
+            if names and isinstance(place, Directory) and place.root is not None:
+                periods = [published(name, self.register.files / name, place.link(Period.parse(name, every)))
+                           for name in names]  # fmt: skip
+                title = self.file.about.title or self.name
+                found.append((place.root, pages(title, self.file.page, periods, place.formats)))
+        return found
 
     def edition(self, period: Period) -> Edition:
         """What was computed for a period, from its files.
@@ -210,7 +240,8 @@ class Publisher:
         place = self.register.files / period.name
         shutil.rmtree(place, ignore_errors=True)  # of a process that was killed before it entered them; nobody has them
         put(place, files, "publish", 0o700)
-        tables = {name: table for one in answers.values() for name, table in one.tables.items()}
+        tables = {name: table for one in answers.values() for name, table in one.tables.items() if
+                  not name.endswith(LOSS)}  # fmt: skip
         notes = tuple(doubts(list(columns(tables)), self._past(period), self.file.checks))
         facts = {**facts, BEFORE: began.facts[BEFORE]}
         record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)

@@ -21,6 +21,7 @@ from wpinq.apps.publish.declared import (
     Checks,
     Data,
     File,
+    Page,
     Person,
     Question,
     Schedule,
@@ -35,9 +36,9 @@ from wpinq.exact import positive
 
 TABLES: dict[str, type[Table]] = {
     "data": Data, "data.unit": Person, "budget": Budget, "period": Schedule, "question": Question, "sink": Sink,
-    "checks": Checks, "words": Words, "stream": Stream, "alerts": Alerts,
+    "checks": Checks, "words": Words, "stream": Stream, "alerts": Alerts, "page": Page,
 }  # fmt: skip
-LATER = ("rho", "mechanism")
+LATER = ("rho", "mechanism", "within", "loss", "at_most")
 """Keys of a question that digests of older releases know nothing of."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 """Names of releases and questions: they become names of files and tables."""
@@ -133,6 +134,7 @@ def _check(file: File, call: str) -> None:
     names = [question.name for question in file.question]
     for name in [*names, *([file.name] if file.name else [])]:
         named(name, call)
+    names += [f"{one.name}_loss" for one in file.question if one.loss is not None]
     if not names or len({name.lower() for name in names}) < len(names):
         raise PlanError(f"{call}: [[question]] is needed, each with a name of its own.")
     if not file.sink:
@@ -151,6 +153,9 @@ def _check(file: File, call: str) -> None:
         _one_of({"directory": sink.directory, "sqlite": sink.sqlite, "postgres": sink.postgres}, f"{call}: [[sink]]")
     if file.alerts is not None:
         _check_alerts(file.alerts, call)
+    if file.page is not None and not any((one.directory or "").partition("{")[0].strip("./") for one in file.sink):
+        raise PlanError(f"{call}: [page] is written beside the directories of periods; give a sink such as directory ="
+                        " 'out/{date}'.")  # fmt: skip
     if file.checks.totals is not False and not file.checks.totals > 0:
         raise PlanError(f"{call}: checks.totals: write a share above zero such as 0.5, or false.")
     if file.stream is not None:
@@ -196,8 +201,13 @@ def _check_budget(budget: Budget, call: str) -> None:
 
 def _check_price(question: Question, call: str) -> None:
     gaussian = question.mechanism == "gaussian" or (question.mechanism is None and question.rho is not None)
+    if question.within is not None:
+        if question.epsilon is not None or gaussian or question.rho is not None:
+            raise PlanError(f"{call}: within chooses epsilon; leave epsilon and rho out.")
+        positive(question.within, f"{call}: within")
+        return
     if question.epsilon is None and question.rho is None:
-        raise PlanError(f"{call}: epsilon is missing, or rho; only a dataflow script says its own.")
+        raise PlanError(f"{call}: epsilon is missing, or rho or within; only a dataflow script says its own.")
     if gaussian is (question.rho is None) or gaussian is (question.epsilon is not None):
         raise PlanError(f"{call}: Gaussian noise costs rho and no epsilon, and other noise epsilon; give one of them.")
     positive(question.epsilon if question.rho is None else question.rho, f"{call}: {'rho' if gaussian else 'epsilon'}")
@@ -210,9 +220,10 @@ def _check_question(question: Question, call: str) -> None:
         _check_price(question, call)
     elif question.epsilon is not None or question.rho is not None or question.mechanism is not None:
         raise PlanError(f"{call}: a dataflow script says its own epsilon, rho and mechanism; leave them out here.")
-    allowed = {"sql": {"keys", "delta", "bounds"}, "counts": {"keys", "delta", "above"}, "degrees": set(),
+    asked = {"keys", "delta", "within", "loss", "at_most"}
+    allowed = {"sql": asked | {"bounds"}, "counts": asked | {"above"}, "degrees": set[str](),
                "dataflow": {"keys", "delta"}}[kind]  # fmt: skip
-    for name in ("keys", "delta", "bounds", "above"):
+    for name in ("keys", "delta", "bounds", "above", "within", "loss", "at_most"):
         if name not in allowed and getattr(question, name) not in (None, {}):
             raise PlanError(f"{call}: {name} does not go with {kind}.")
     if question.keys is not None and question.delta is not None:
@@ -235,7 +246,8 @@ def definition(file: File, home: Path) -> str:
     questions = [msgspec.to_builtins(one) for one in file.question]
     known = [{key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions]
     data = file.data
-    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query, file.period.at]))
+    at = [] if file.period.at is None else [file.period.at]
+    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query, *at]))
     for question in file.question:
         for given in (question.keys, question.dataflow):
             path = home / given if isinstance(given, str) else None

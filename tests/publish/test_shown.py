@@ -170,3 +170,18 @@ def test_axes_and_gaps():
     assert drawn.count("<circle") == 3
     assert curve([], LARGE, "none").endswith("</svg>")
     assert number(None) == ""
+
+
+def test_a_page_that_a_killed_process_did_not_write_is_written_by_the_next(tmp_path, monkeypatch):
+    from wpinq.apps.publish.publisher import Publisher
+
+    def killed(_):
+        raise KeyboardInterrupt
+
+    wrote(tmp_path, 21)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Publisher, "show", killed)
+        paged(tmp_path).run()
+    assert not written(tmp_path)
+    assert paged(tmp_path).run().done == "was published before"
+    assert sorted(written(tmp_path)) == ["index.html", "latest.csv", "latest.json"]

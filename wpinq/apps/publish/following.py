@@ -54,7 +54,7 @@ class Follower:
         self._spool = Spool(place, self._schema, at, file.period, publisher.clock(), late=late)
         self._reader: Growing | Followed | None = None
         self._told: dict[str, str] = {}
-        self._ticks = ticks
+        self._ticks, self._shown = ticks, False
         self._seen: tuple[dt.datetime, float] | None = None
 
     def step(self) -> Iterator[Outcome | WpinqError]:
@@ -71,6 +71,10 @@ class Follower:
             self._left()  # it may have read what was not kept
             raise
         self._spool.close(now, dt.timedelta(seconds=self._stream.lateness))
+        if not self._shown:  # of a process that was killed after it had published a period
+            with self._publisher.register.locked():
+                self._publisher.show()
+            self._shown = True
         for period in self._waiting():
             try:
                 with self._publisher.register.locked():

@@ -109,7 +109,39 @@ def _plain(message: str) -> str:
         inside, _, key = table.rpartition(".")
         kind = get_type_hints(TABLES.get(inside.partition("[")[0], File)).get(key)
         return f"{table}: {what.partition('value ')[2]} is not known; there are {', '.join(_words(kind))}."
-    return f"{what[0].lower()}{what[1:]} {where}."
+    return _typed(what, table) or f"{what[0].lower()}{what[1:]} {where}."
+
+
+WANTED = {"object": "a table such as { key = 1 }", "array": "a list such as [1, 2]", "bool": "true or false",
+          "str": "text in quotes", "int": "a whole number", "float": "a number"}  # fmt: skip
+GOT = {"object": "a table", "array": "a list", "bool": "true or false", "str": "text", "int": "a whole number",
+       "float": "a number with a point"}  # fmt: skip
+"""Types of values as TOML has them."""
+
+
+def _typed(what: str, place: str) -> str:
+    """That a value is of another type, in the words of TOML; nothing where this is not what is wrong."""
+    found = re.fullmatch("Expected `([^`]*)`(?:, got `([^`]*)`| (.*))", what)
+    kinds = [] if found is None else [one for one in found[1].split(" | ") if one != "null"]
+    if found is None or not set(kinds) <= set(WANTED):
+        return ""
+    if place in ("question", "sink"):
+        return f"{place}: write it as [[{place}]], once for each."
+    if {"int", "float"} <= set(kinds):
+        kinds.remove("int")
+    wanted = " or ".join(WANTED[one] for one in kinds)
+    got = f", and not {GOT.get(found[2], found[2])}" if found[2] else f" {found[3]}"
+    return f"{place}: write {wanted}{got}."
+
+
+def plain(message: str) -> str:
+    """A message of the decoder about any file of TOML, whose tables are not those of a release.
+
+    >>> plain("Expected `object`, got `array` - at `$.data.views`")
+    'data.views: write a table such as { key = 1 }, and not a list.'
+    """
+    what, _, place = message.partition(" - at `$")
+    return _typed(what, place.strip(".`")) or f"{message}."
 
 
 def _words(kind: Any) -> Iterator[str]:

@@ -185,3 +185,14 @@ def test_a_page_that_a_killed_process_did_not_write_is_written_by_the_next(tmp_p
     assert not written(tmp_path)
     assert paged(tmp_path).run().done == "was published before"
     assert sorted(written(tmp_path)) == ["index.html", "latest.csv", "latest.json"]
+
+
+def test_the_plan_says_from_which_count_on_groups_are_shown(tmp_path):
+    wrote(tmp_path, 21, people=600)
+    site = release(tmp_path, budget={"epsilon": 9, "delta": "1e-5"}, question=[question(keys=None, delta="1e-6")])
+    (asked,) = site.plan().questions
+    site.run()
+    evidence = json.loads((tmp_path / "out" / "2026-11-21" / "evidence.json").read_text())
+    assert asked.threshold == evidence["questions"][0]["tables"]["views"]["threshold"] > 1
+    budget = {"epsilon": 9, "delta": "1e-5"}
+    assert release(tmp_path, budget=budget).plan().questions[0].threshold is None

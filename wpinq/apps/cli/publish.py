@@ -67,6 +67,9 @@ def plan(file: File, period: Wanted = None) -> None:
             own = (one.name, one.price.text) if place == 0 else ("", "")
             rows.append((own[0], noise.column, own[1], f"{noise.mechanism} {noise.scale:,.6g}", half))
     typer.echo(aligned(rows))
+    for one in found.questions:
+        if one.threshold is not None:
+            typer.echo(f"{one.name}: groups whose noisy count is below {one.threshold:,.6g} are left out.")
     typer.echo(f"\nA period costs {found.price.text}. {found.budget}")
     typer.echo(f"Protects {release.protects}.")
     if found.left_line:

@@ -19,6 +19,8 @@ from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection
 from wpinq.core import Terms
+from wpinq.core.pricing.privacy_cost import Terms
+from wpinq.core.pricing.threshold import private_threshold
 from wpinq.errors import PlanError
 from wpinq.sources.databases.postgres import quoted
 
@@ -78,6 +80,7 @@ class Asked:
         price: What it costs.
         expected: What noise is to be expected.
         answer: Gives its answer, once it is charged.
+        threshold: The noisy count below which groups are left out, where groups are published; it follows from amounts.
     """
 
     question: Question
@@ -86,6 +89,7 @@ class Asked:
     price: Price
     expected: list[Expected]
     answer: Callable[[], Answered]
+    threshold: float | None = None
 
 
 def ask(question: Question, views: Collection, data: Data, home: Path, promise: Promise) -> Asked:
@@ -136,7 +140,13 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
     measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     price = Price.of(asked.quotes, asked.lost or Fraction(0), promise)
     told = [quote for quote in asked.quotes if quote not in asked.losses]
-    return Asked(question, " ".join(text.split()), asked.quotes, price, _expected(told, measured), answer)
+    least = None
+    if asked.lost is not None:
+        widest = asked.counts[asked.statement.widest]
+        unit = widest.node.resolution * widest.mechanism.grid
+        least = float(private_threshold(widest.node, widest.mechanism, asked.lost) / unit)
+    expected = _expected(told, measured)
+    return Asked(question, " ".join(text.split()), asked.quotes, price, expected, answer, least)
 
 
 def _noise(question: Question) -> dict[str, Any]:

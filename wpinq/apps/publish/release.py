@@ -150,7 +150,7 @@ class Release:
         opening = self._publisher.opening
         if not opening.followed and (nulls := self._publisher.nulls(wanted, asked, opening.reader(wanted))) is not None:
             raise SourceError(nulls)
-        priced = [Priced(one.question.name, one.text, one.price, one.expected) for one in asked]
+        priced = [Priced(one.question.name, one.text, one.price, one.expected, one.threshold) for one in asked]
         return Plan(wanted.name, priced, said(self.file.budget), promise, spent, self.file.budget.per is not None)
 
     def _books(self) -> tuple[Promise, Composition]:

@@ -232,7 +232,7 @@ def test_a_compressed_log_that_is_cut_off_costs_nothing(site):
 
 
 def test_a_large_log_is_compared_as_a_whole_though_threads_read_it(site, monkeypatch):
-    for place in ("core.engines.select", "core.engines.reading", "apps.publish.rows"):
+    for place in ("core.engines.select", "core.engines.reading", "core.runs.chosen_rows"):
         monkeypatch.setattr(f"wpinq.{place}.THREADED", 1000)
     for number in range(5):
         site.log.with_name(f"access.log.{number}").write_text(line(2, "Nov", f"10.9.0.{number}") * 2000)

@@ -38,21 +38,21 @@ NONE = (
 
 
 def test_a_time_with_an_offset_is_utc_under_timestamp():
-    found = convert.parse(pl.Series("x", [*WRITTEN]), Kind.TIME)
+    found = convert.parse_column(pl.Series("x", [*WRITTEN]), Kind.TIME)
     assert dict(zip(WRITTEN, found, strict=True)) == WRITTEN
 
 
 def test_an_instant_takes_the_same_forms_and_none_without_an_offset():
-    found = convert.parse(pl.Series("x", [*WRITTEN]), Kind.INSTANT)
+    found = convert.parse_column(pl.Series("x", [*WRITTEN]), Kind.INSTANT)
     aware = {text: time.replace(tzinfo=dt.UTC) for text, time in WRITTEN.items()} | {"2026-10-01 08:00": None}
     assert dict(zip(WRITTEN, found, strict=True)) == aware
 
 
 @pytest.mark.parametrize("kind", [Kind.TIME, Kind.INSTANT])
 def test_what_is_no_time_is_null_by_itself(kind):
-    found = convert.parse(pl.Series("x", [*NONE, *WRITTEN]), kind).to_list()
+    found = convert.parse_column(pl.Series("x", [*NONE, *WRITTEN]), kind).to_list()
     assert found[: len(NONE)] == [None] * len(NONE)
-    assert found[len(NONE) :] == convert.parse(pl.Series("x", [*WRITTEN]), kind).to_list()
+    assert found[len(NONE) :] == convert.parse_column(pl.Series("x", [*WRITTEN]), kind).to_list()
 
 
 def test_pandas_writes_and_we_read(tmp_path):

@@ -64,7 +64,7 @@ class Look:
         some = (texts if self.column.kind is Kind.TEXT else texts.filter(lost)).drop_nulls().head(room).alias("x")
         self.looked += len(some)
         for kind, name in KINDS.items():
-            self.found[name] += len(some) - convert.parse(some, kind).null_count()
+            self.found[name] += len(some) - convert.parse_column(some, kind).null_count()
         for name, pattern in FORMS.items():
             self.found[name] += int(some.str.contains(pattern).sum())
 

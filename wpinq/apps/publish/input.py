@@ -12,14 +12,8 @@ from wpinq import Unit, users
 from wpinq.apps.publish.budgets import Allowance, asked_of
 from wpinq.apps.publish.declared import Data, Person, Schedule
 from wpinq.apps.publish.periods import Period
-from wpinq.core import Kind, Ledger, Schema
-from wpinq.apps.publish.rows import PeriodReader, PeriodSource, condition
-from wpinq.core.ledger import Ledger
-from wpinq.core.operators.contribution.preprocess import before
-from wpinq.core.operators.periods import TIMES
-from wpinq.core.plan.unit import Unit, users
-from wpinq.core.records.clocks import shown
-from wpinq.core.records.schema import Kind, Schema
+from wpinq.apps.publish.rows import PeriodSource, condition
+from wpinq.core import ChosenRows, Kind, Ledger, Reader, Schema, columns_after, instant_of
 from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
 from wpinq.protection import protect
@@ -28,8 +22,8 @@ from wpinq.sources.kept import kept
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.core.records.reader import Reader
 
+TIMES = (Kind.TIME, Kind.INSTANT, Kind.DATE)
 FIRST = "1"
 """The version of a period's records that is charged for first."""
 LIMITLESS = 10**12
@@ -145,7 +139,7 @@ class Opening:
         """
         return open_source(self._source(period), columns=self._columns(), **self._words())
 
-    def rows(self, period: Period) -> PeriodReader:
+    def rows(self, period: Period) -> ChosenRows:
         """What reads the records of a period alone, where a condition says which they are.
 
         Raises:
@@ -193,7 +187,7 @@ class Opening:
         Raises:
             PlanError: There is no such column of times, or it shows the clocks of another zone.
         """
-        schema = before(self.reader(period).schema, Unit(), None, self._data.derive or None, "data").schema
+        schema = columns_after(self.reader(period).schema, self._data.derive)
         kind = schema[at].kind if at in schema else None
         if kind not in TIMES:
             raise PlanError(f"period.at: {at!r} is no column of times; there are {schema}.")
@@ -202,7 +196,7 @@ class Opening:
             raise PlanError(f"period.at: data.tz is {self._data.tz} and period.zone {zone}; write the same.")
         first, last = period.start, period.end
         if kind is Kind.INSTANT:
-            first, last = (shown(one, zone, last=True).replace(tzinfo=None) for one in (first, last))
+            first, last = (instant_of(one, zone, last=True).replace(tzinfo=None) for one in (first, last))
         return condition(at, kind, str(first), str(last))
 
     def _columns(self) -> Any:

@@ -5,27 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.operators.contribution.unit_key import ByUnit
-from wpinq.core.plan.node import Source, steps
-
 if TYPE_CHECKING:
-    from wpinq.core.plan.node import Node
-    from wpinq.core.records.reader import Reader
-
-
-def read_by(nodes: Sequence[Node]) -> list[str]:
-    """The columns of the records that plans ask about, in order.
-
-    A bound draws a person's records by all of their columns, which is no reason to look at those that nobody asks for.
-    """
-    needed: dict[Node, frozenset[str]] = {node: frozenset(node.schema.names) for node in nodes}
-    for node in reversed(steps(*nodes)):
-        own = needed.get(node, frozenset())
-        unit = node.data.unit if isinstance(node, ByUnit) else None
-        bound = node.required(own) if unit is None else [own | {*unit.columns, *(unit.per or ())[:1]}]
-        for source, names in zip(node.inputs, bound, strict=True):
-            needed[source] = needed.get(source, frozenset()) | names
-    return sorted({name for node, names in needed.items() if isinstance(node, Source) for name in names})
+    from wpinq.core import Reader
 
 
 def empty(reader: Reader, names: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ from wpinq.apps.publish.files import digest, found, put
 from wpinq.apps.publish.index import pages, published
 from wpinq.apps.publish.index import put as put_page
 from wpinq.apps.publish.input import FIRST, Opening
-from wpinq.apps.publish.nulls import empty, read_by, told
+from wpinq.apps.publish.nulls import empty, told
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.questions import LOSS, Asked, ask
@@ -28,16 +28,12 @@ from wpinq.apps.publish.sinks import Edition, Place
 from wpinq.apps.publish.sinks.directory import Directory
 from wpinq.apps.publish.state import Record, Register
 from wpinq.apps.publish.stream import schema_of, spooled
-from wpinq.core import commit, sources
+from wpinq.core import columns_read, commit, sources
 from wpinq.errors import BudgetError, ChangedError, PlanError, SourceError, WpinqError
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.core import DataSet, Ledger, Promise
-    from wpinq.core.ledger import Ledger
-    from wpinq.core.ledger.privacy_filter import Promise
-    from wpinq.core.plan.dataset import DataSet
-    from wpinq.core.records.reader import Reader
+    from wpinq.core import DataSet, Ledger, Promise, Reader
 
 
 class HeldError(WpinqError):
@@ -254,7 +250,7 @@ class Publisher:
         Raises:
             SourceError: The records cannot be read.
         """
-        found = empty(reader, read_by([quote.node for one in asked for quote in one.quotes]))
+        found = empty(reader, columns_read([quote.node for one in asked for quote in one.quotes]))
         return told(period.name, self.opening.shown(period), found, reader.schema) if found else None
 
     def asked_again(self, period: Period, record: Record) -> tuple[Ledger, list[Asked]]:

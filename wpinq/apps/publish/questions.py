@@ -18,9 +18,7 @@ from wpinq.apps.publish.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection
-from wpinq.core import Terms
-from wpinq.core.pricing.privacy_cost import Terms
-from wpinq.core.pricing.threshold import private_threshold
+from wpinq.core import Terms, private_threshold
 from wpinq.errors import PlanError
 from wpinq.sources.databases.postgres import quoted
 

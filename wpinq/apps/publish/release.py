@@ -24,10 +24,6 @@ from wpinq.apps.publish.sinks import opened
 from wpinq.apps.publish.verifying import differences
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, Expected, takes
 from wpinq.core import RHO, Composition, Ledger, Promise
-from wpinq.errors import BudgetError, LedgerError, PlanError, WpinqError
-from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.cost import Composition
-from wpinq.core.ledger.privacy_filter import RHO, Promise
 from wpinq.errors import BudgetError, LedgerError, PlanError, SourceError, WpinqError
 from wpinq.exact import decimal
 

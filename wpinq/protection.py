@@ -104,9 +104,10 @@ def protect(
         header: Whether the first line of a CSV or TSV file names its columns.
         format: What files are, where their ending does not tell it (csv, tsv, pairs, json, parquet, arrow, log); or the
             format of the lines of a log: common, combined, vhost_combined, or what stands in the configuration of
-            nginx (`$remote_addr - $remote_user [$time_local] "$request" ...`) or Apache (`%h %l %u %t "%r" ...`).
+            nginx (`$remote_addr - $remote_user [$time_local] "$request" ...`) or Apache (`%h %l %u %t "%r" ...`); or
+            what Caddy, CloudFront and Traefik write by default: caddy, cloudfront, traefik, traefik_json.
             A variable without a name above is a column of its own name, such as request_time. `json` reads the keys
-            that `columns` names from an object on each line.
+            that `columns` names from an object on each line; a name with dots is a path, `request.headers.0`.
         separator: What stands between the fields of a CSV file; by default a comma.
         decimal: The decimal mark of the numbers of a CSV file; by default a point.
         encoding: The encoding of a CSV file, such as latin-1 or cp1252; by default UTF-8.

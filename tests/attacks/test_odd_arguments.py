@@ -213,7 +213,7 @@ def calls(place):
         "Release.read": (Release.read, {"path": place / "site.toml", "clock": clock}),
         "Release.period": (release.period, {"text": "2026-11-21"}),
         "Release.plan": (release.plan, {"period": "2026-11-21"}),
-        "Release.run": (release.run, {"period": "2026-11-21", "accept": False, "again": False}),
+        "Release.run": (release.run, {"period": "2026-11-21", "accept": False, "again": False, "check": False}),
         "Release.backfill": (release.backfill, {"periods": "2026-11-21..2026-11-21"}),
         "Release.verify": (release.verify, {"period": "2026-11-21"}),
         "Release.deliver": (release.deliver, {"period": "2026-11-21"}),
@@ -282,7 +282,7 @@ UNTRIED = {
     "Measurement.digest": "the engine asks it", "Measurement.seals": "the engine asks it",
     "wpinq.degrees.Fit": "reconcile and release make it", "Fit.frequencies": "takes no argument",
     "wpinq.degrees.Hierarchy": "release makes it",
-    **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "funds", "alert", "budget_line")},
+    **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "late", "funds", "alert", "budget_line")},
     **{f"wpinq.apps.publish.{one}": "a release makes it" for one in ("Outcome", "Plan", "Standing")},
     **{f"wpinq.graphs.{one}": "plain numbers, which measure and fit make"
        for one in ("Graph", "GraphFit", "Measurements", "Noisy", "NoisyByDegree", "Summary", "SyntheticGraph",

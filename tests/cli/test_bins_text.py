@@ -104,3 +104,18 @@ SIMPLE = st.text(st.characters(categories=["L", "N"]), min_size=1)
 @given(st.lists(st.tuples(SIMPLE, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=5))
 def test_written_bins_read_back(pairs):
     assert parse_bins(",".join(map(written, pairs)), PAIR) == pairs
+
+
+def test_bins_of_any_type_say_how_they_were_read(wpinq, tmp_path):
+    (tmp_path / "flow.py").write_text(
+        "def dataflow(views):\n"
+        "    return {'digit': views.map(lambda page: page[1:], columns={'digit': object}).measure(epsilon=1)}\n"
+    )
+    (tmp_path / "v.csv").write_text("page\n" + "/1\n" * 99)
+    words = ("run", tmp_path / "flow.py", tmp_path / "v.csv", "--budget", "9")
+    done = wpinq(*words, "--observe", "digit=1")
+    assert "Bins of digit may be of any type; some are read as whole numbers" in done.err
+    assert """as text they are written '["1"]'""" in done.err.lower()
+    done = wpinq(*words, "--observe", 'digit=["1"]')
+    assert done.code == 0
+    assert "may be of any type" not in done.err

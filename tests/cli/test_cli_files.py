@@ -214,3 +214,16 @@ def test_a_directory_without_permission(wpinq, mortal):
     closed.mkdir(mode=0o500)
     wpinq("degrees", views, "--of", "page", "--budget", 1, "--json", closed / "out.json").refused()
     assert not (mortal / "views.csv.ledger").exists()
+
+
+def test_check_says_what_a_column_looks_like_and_what_reads_it(wpinq, tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("user,at\n" + "ann,2026-10-01 11:58:20+00:00\n" * 20)
+    told = wpinq("check", str(path), "--columns", "at:date", "--json")
+    assert told.code == 1
+    assert json.loads(told.out)["looks"][1] == {
+        "column": "at", "read as": "date", "filled": 20, "null": 20, "looks like": "times with an offset",
+        "to mend": "--columns at:instant",
+    }  # fmt: skip
+    assert "at:instant" in wpinq("check", str(path), "--columns", "at:date").out
+    assert wpinq("check", str(path), "--columns", "at:instant").code == 0

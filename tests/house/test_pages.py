@@ -118,7 +118,7 @@ def test_the_page_of_commands_has_every_command_and_option(monkeypatch):
 
 def test_no_language_is_unknown():
     found = re.findall(r"^```(\w+)", "".join(path.read_text() for path in DOCUMENTS.glob("*.md")), re.MULTILINE)
-    assert set(found) <= {"python", "bash", "sh", "py", "toml", "ini", "bibtex", "yaml"}
+    assert set(found) <= {"python", "bash", "sh", "py", "toml", "ini", "bibtex", "yaml", "crontab"}
 
 
 def test_the_site_has_every_page():

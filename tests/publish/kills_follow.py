@@ -192,11 +192,11 @@ class Story:
         for hour, wanted in WANTED.items():
             lines = {name: seen.get(f"{hour}/{name}.csv", b"").decode().split()[1:] for name in ("exact", "noisy")}
             rows = {
-                name: [f"{page},{count}" for _, page, count in seen.get(f"{hour} site_{name}", [])] for name in lines
+                name: [",".join(map(str, row[1:])) for row in seen.get(f"{hour} site_{name}", [])] for name in lines
             }
             exact = [f"{page},{count}" for page, count in wanted.items()]
             wrong += [f"{hour}: {lines}, {rows}"] * (
-                lines != rows or lines["exact"] != exact or len(rows["noisy"]) != 2
+                lines != rows or [line.rsplit(",", 2)[0] for line in lines["exact"]] != exact or len(rows["noisy"]) != 2
             )
         return wrong + [f"{name} is there or not" for name in seen.keys() ^ (self.whole or seen).keys()]
 

@@ -61,7 +61,7 @@ class Site:
 
     def out(self):
         """What was published."""
-        return {path.parent.name[-2:]: dict(pl.read_csv(path).sort("page").rows())
+        return {path.parent.name[-2:]: dict(pl.read_csv(path).sort("page").select("page", pl.nth(1)).rows())
                 for path in sorted(self.home.glob("out/*/views.csv"))}  # fmt: skip
 
 
@@ -271,3 +271,31 @@ def test_a_log_without_a_header_loses_and_shows_no_record(tmp_path, capsys):
     assert site.out() == {"09": {"/a": 1, "/b": 1}}
     site.away()
     assert "u0" not in "".join(capsys.readouterr())
+
+
+def test_what_was_rotated_before_the_first_start_is_filled_in(site):
+    import gzip
+
+    head = "user,page,time\n"
+    with gzip.open(site.home / "views.csv.2.gz", "wb") as old:
+        old.write((head + "a,/a,2026-11-21 09:01\nb,/a,2026-11-21 08:59\n").encode())
+    (site.home / "views.csv.1").write_text(head + "c,/b,2026-11-21 09:02\nd,/a,2026-11-21 10:01\n")
+    site.viewed(("/a", "10:30"))
+    assert site.look("11:05") == [("2026-11-21T09", "published"), ("2026-11-21T10", "published")]
+    assert site.out() == {"09": {"/a": 1, "/b": 1}, "10": {"/a": 2, "/b": 0}}
+    site.away()
+    site.viewed(("/b", "11:10"))
+    assert site.look("12:05") == [("2026-11-21T11", "published")]
+    assert site.out()["11"] == {"/a": 0, "/b": 1}
+
+
+def test_late_records_are_counted_in_the_next_period_where_that_was_said(site):
+    site.given["stream"]["late"] = "next"
+    site.viewed(("/a", "09:10"))
+    assert site.look("10:05") == [("2026-11-21T09", "published")]
+    site.viewed(("/a", "09:50"), ("/b", "08:50"), ("/a", "10:10"))  # what was before the first period never counts
+    assert site.look("11:05") == [("2026-11-21T10", "published")]
+    assert site.out()["10"] == {"/a": 2, "/b": 0}
+    site.given["data"]["unit"] |= {"period": "1h", "at": "time"}
+    with pytest.raises(PlanError, match="counts records of one period in another"):
+        _ = site.release

@@ -15,7 +15,8 @@ from wpinq.apps.publish import Release
 from wpinq.apps.publish.declared import Data
 from wpinq.apps.publish.input import Opening
 from wpinq.apps.publish.periods import Period
-from wpinq.errors import SourceError
+from wpinq.apps.publish.reading import decode
+from wpinq.errors import PlanError, SourceError
 
 DAY = "2026-11-21"
 FILE = """
@@ -252,3 +253,26 @@ def test_no_message_shows_a_password(given):
     """One before the host was cut off up to its first @ or /, and one among the parameters was shown."""
     opening = Opening(Data(source=f"postgresql://{given}", ledger="ledger"), Path())
     assert opening.shown(Period.parse(DAY, "day")) == "postgresql://host/db"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"data": {"unit": {"column": "user", "per": ["page", 1]}}},
+         "data.unit.per: write a table such as { key = 1 }, and not a list."),
+        ({"question": {"name": "views"}}, "question: write it as [[question]], once for each."),
+        ({"data": {"header": "no"}}, "data.header: write true or false, and not text."),
+        ({"data": {"processes": 0}}, "data.processes: write a whole number >= 1."),
+        ({"stream": {"lateness": "x"}}, "stream.lateness: write a number, and not text."),
+        ({"budget": {"epsilon": [1]}}, "budget.epsilon: write a number or text in quotes, and not a list."),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_type_is_told_in_words_of_toml(changes, said):
+    asked = [{"name": "a", "counts": ["page"], "epsilon": 1}]
+    file = {"data": {"source": "{date}.csv", "ledger": "l"}, "budget": {"epsilon": 1}, "question": asked,
+            "sink": [{"directory": "o/{date}"}]}  # fmt: skip
+    for name, change in changes.items():
+        file[name] = {**file[name], **change} if isinstance(file.get(name), dict) else change
+    with pytest.raises(PlanError) as refused:
+        decode(file, "site.toml")
+    assert str(refused.value) == f"site.toml: {said}"

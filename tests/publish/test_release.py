@@ -57,7 +57,7 @@ def test_the_smallest_file_works_as_it_stands(tmp_path):
     assert (done.returncode, done.stdout) == (0, "2026-11-21: published, epsilon 1.\n"), done.stderr
     place = tmp_path / "out" / "2026-11-21"
     table = pl.read_csv(place / "views.csv")
-    assert table.columns == ["page", "views"]
+    assert table.columns == ["page", "views", "views_low", "views_high"]
     assert table["page"].to_list() == PAGES
     assert {path.name for path in place.iterdir()} == {
         "views.csv", "views.png", "report.md", "report.html", "evidence.json", "registry.json"
@@ -210,7 +210,8 @@ def test_every_kind_of_question_and_sink(tmp_path):
     with sqlite3.connect(tmp_path / "out.sqlite") as base:
         rows = base.execute("SELECT page, count FROM site_pages WHERE period = '2026-11-21'").fetchall()
         names = {name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert rows == list(pl.read_csv(tmp_path / "out" / "2026-11-21" / "pages.csv").iter_rows())
+    stored = pl.read_csv(tmp_path / "out" / "2026-11-21" / "pages.csv")
+    assert rows == stored.select("page", "count").rows()
     assert {"site_pages", "site_found", "site_how_often", "site_flow_pages"} <= names
     assert site.verify("2026-11-21") == []
     with sqlite3.connect(tmp_path / "out.sqlite") as base:

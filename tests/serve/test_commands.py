@@ -41,6 +41,13 @@ def test_tokens_are_made_listed_and_revoked(tmp_path, capsys):
         assert "revoked" in capsys.readouterr().out
 
 
+def test_a_cap_before_the_first_start_says_to_start_the_server(tmp_path, capsys):
+    place = str(written(tmp_path) / "site.toml")
+    assert main(["token", "make", place, "ann", "--cap", "1"]) == 2
+    said = capsys.readouterr()
+    assert f"start the server once, which makes it: wpinq serve {place}" in said.err and not said.out
+
+
 @pytest.mark.parametrize(
     ("words", "match"),
     [

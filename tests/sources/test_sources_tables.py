@@ -318,7 +318,7 @@ def test_tuples_under_declared_types():
     }
     now = dt.datetime(2024, 1, 1, tzinfo=UTC)
     good = (1.0, decimal.Decimal("0.5"), "x", 1, now.date(), now.replace(tzinfo=None), now, dt.timedelta(1), b"y")
-    wrong = ("1", "0.5", 5, 2, now, now, now.date(), 1, "y")
+    wrong = ("1", "0.5", 5, 2, now, now.date(), now.date(), 1, "y")
     read = (1, 0.5, "x", True, now.date(), now.replace(tzinfo=None), now, dt.timedelta(1), b"y")
     assert rows([good, wrong, (2**70,) * 9], kinds) == Counter([read, (None,) * 9, (None, float(2**70), *[None] * 7)])
 

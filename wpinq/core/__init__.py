@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from wpinq.core.plan.rewrite import rewrite
     from wpinq.core.plan.stability import times_moved
     from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
+    from wpinq.core.pricing.threshold import private_threshold
     from wpinq.core.records.bins import bin_frame
     from wpinq.core.records.blocks import bin_blocks
     from wpinq.core.records.clocks import instant_of
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from wpinq.core.records.reader import Reader
     from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
     from wpinq.core.records.text import parse_column
+    from wpinq.core.runs.chosen_rows import ChosenRows, columns_after, columns_read
     from wpinq.core.runs.run import settle
 
 _NAMES = {
@@ -97,6 +99,7 @@ _NAMES = {
     "core.plan.rewrite": "rewrite",
     "core.plan.stability": "times_moved",
     "core.pricing.privacy_cost": "GAUSSIAN Terms",
+    "core.pricing.threshold": "private_threshold",
     "core.records.bins": "bin_frame",
     "core.records.blocks": "bin_blocks",
     "core.records.clocks": "instant_of",
@@ -105,6 +108,7 @@ _NAMES = {
     "core.records.reader": "Reader",
     "core.records.schema": "Column Kind Schema in_columns polars_type",
     "core.records.text": "parse_column",
+    "core.runs.chosen_rows": "ChosenRows columns_after columns_read",
     "core.runs.run": "settle",
 }
 """For each file of the core, the names of it that programs use."""
@@ -121,6 +125,7 @@ __all__ = [
     "Asked",
     "Charge",
     "ChargedQuery",
+    "ChosenRows",
     "Column",
     "Columnar",
     "Composition",
@@ -149,6 +154,8 @@ __all__ = [
     "caps",
     "charge",
     "code_of_row",
+    "columns_after",
+    "columns_read",
     "commit",
     "contributions",
     "declared_kinds",
@@ -164,6 +171,7 @@ __all__ = [
     "listed",
     "parse_column",
     "polars_type",
+    "private_threshold",
     "question_size",
     "rendered",
     "rewrite",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Unpack
 
+import polars as pl
+
 from wpinq.core.records import canonical
-from wpinq.core.records import python as values
+from wpinq.core.records import python as objects
 from wpinq.core.records import text as convert
 from wpinq.core.records.reader import Reader
 from wpinq.core.records.schema import Column, Kind
@@ -55,6 +57,7 @@ def check(source: object, columns: Columns = None, limit: int = 20, **words: Unp
     if isinstance(reader, Zoned):
         reader = reader.reader
     report = Report(reader.name, reader.schema, reader.total_bytes, limit)
+    report.named = frozenset(columns or ())
     if isinstance(reader, TextReader):
         for file, first, block in _numbered(reader, report):
             if isinstance(reader, WebLogReader):
@@ -163,8 +166,11 @@ def _check_rows(
         valid = pc.match_substring_regex(cells, convert.UTF8).to_numpy()
         if column.kind is Kind.BYTES:
             valid[:] = True
-        read = ~canonical.column(reader.value(cells, column), column.kind).is_null().to_numpy()
+        values = canonical.column(reader.value(cells, column), column.kind)
+        read = ~values.is_null().to_numpy()
         some = pc.greater(pc.binary_length(cells), 0).to_numpy()
+        if column.kind is not Kind.BYTES:
+            report.see(column.name, convert.valid_text(cells).filter(pl.Series(some)), values.filter(pl.Series(some)))
         nul = pc.match_substring(cells, "\0").to_numpy() & (column.kind is not Kind.BYTES)
         for reason, wrong in ((UTF8, ~valid), (NUL, nul), (TYPE, valid & some & ~read)):
             report.add(reason, numbers[wrong], int(wrong.sum()), column=column.name, file=file)
@@ -207,6 +213,6 @@ def _check_tuples(source: Iterable[Any], columns: Columns, limit: int) -> Report
             continue
         report.rows += 1
         for column, value in zip(schema, found[0], strict=True):
-            if value is not None and values.cell(value, column.kind) is None:
+            if value is not None and objects.cell(value, column.kind) is None:
                 report.add(LOST if column.kind is Kind.ANY else TYPE, [row], 1, column=column.name)
     return report

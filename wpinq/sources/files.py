@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import glob
+import io
 import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from wpinq.errors import ChangedError, SourceError
 from wpinq.sources.digest import Digest
@@ -40,6 +42,16 @@ TICK = 100_000_000
 """Nanoseconds within which the clock of a file system surely goes on."""
 
 
+class Kept(Protocol):
+    """An open file; see `sources/kept.py`."""
+
+    def check(self, file: File) -> None:
+        """Refuse it where what was there is not any more."""
+
+    def opened(self, size: int) -> io.RawIOBase:
+        """Its first bytes as a file of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """One file as it was when the source was opened.
@@ -49,12 +61,14 @@ class File:
         path: The file itself, where links end.
         size: In bytes.
         modified: In nanoseconds.
+        kept: Its descriptor, where it may grow or get another name while it is read.
     """
 
     given: str
     path: Path
     size: int = field(repr=False)  # it tells how many records there are
     modified: int
+    kept: Kept | None = field(default=None, repr=False, compare=False)
 
     @property
     def zipped(self) -> bool:
@@ -67,6 +81,9 @@ class File:
         Raises:
             ChangedError: It is not.
         """
+        if self.kept is not None:
+            self.kept.check(self)
+            return
         with reading(self.given):
             now = self.path.stat()
         if (now.st_size, now.st_mtime_ns) != (self.size, self.modified):

@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
+import polars as pl
+
 from wpinq.core.records.schema import Schema
 from wpinq.sources.form import ANEW
+from wpinq.sources.looks import Look
 
 RETURN = "carriage return inside, or longer than 64 MiB"
 QUOTING = "ill-formed quoting"
@@ -53,6 +56,8 @@ class Report:
         problems: The first ones of each reason.
         fits: How many of the lines that are no records are of another form, by what would declare it.
         wide: The files that begin as UTF-16 does.
+        looks: What the fields of each column look like, where they are text.
+        named: The columns that were declared, which a record should have.
     """
 
     name: str
@@ -64,11 +69,22 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
     fits: Counter[str] = field(default_factory=Counter)
     wide: list[str] = field(default_factory=list)
+    looks: dict[str, Look] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
 
     @property
     def clean(self) -> bool:
         """Whether nothing is wrong."""
-        return not self.counts
+        return not self.counts and not self.missing
+
+    @property
+    def missing(self) -> list[str]:
+        """The declared columns that hold nothing in any record, such as keys of JSON that no record has."""
+        return [name for name, look in self.looks.items() if self.rows and name in self.named and not look.filled]
+
+    def see(self, name: str, texts: pl.Series, read: pl.Series) -> None:
+        """Look at the fields of a column that hold something, and at what was read of them."""
+        self.looks.setdefault(name, Look(self.schema[name])).see(texts, read.is_null())
 
     @property
     def dropped(self) -> int:
@@ -79,7 +95,8 @@ class Report:
     def hints(self) -> list[str]:
         """What would read the lines that are dropped."""
         others = [f"{number:,} of these lines fit {what}" for what, number in self.fits.most_common() if number]
-        return [f"{name} begins as UTF-16 does; {ANEW}" for name in self.wide] + others
+        lacking = [f"no record holds anything in {name!r}, so it is null in all of them" for name in self.missing]
+        return [f"{name} begins as UTF-16 does; {ANEW}" for name in self.wide] + others + lacking
 
     def add(
         self, reason: str, rows: Iterable[int], total: int, *, column: str | None = None, file: str | None = None

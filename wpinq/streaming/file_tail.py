@@ -5,64 +5,52 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
-from wpinq.sources.files import Files, reading
+from wpinq.sources.files import Files, form_of, reading
 from wpinq.sources.form import Words, file_form
 from wpinq.sources.text.lines import BLOCK
+from wpinq.streaming.rotated import Seen, Tail, around, code, held, ignored, is_copy, listed
 
 if TYPE_CHECKING:
     import polars as pl
 
     from wpinq.sources.text.csv import TextReader
 
-BEFORE = 1 << 12
-"""Bytes by which a file is known again."""
 LATER = 60.0
-"""Seconds for which a file is read on after it lost its name: who writes it is told of the new one a while later."""
+"""Seconds for which a file is read on after it lost its name and nothing came: who writes it is told a while later."""
 HELD = 64
 """Files that are held open at once, those that were looked at last."""
+ROUNDS = 20
+"""How often one look begins anew because files were rotated meanwhile; what is left is read at the next look."""
+BEGAN = "0"
+"""In what is kept of positions no inode, but that a path was looked at before."""
 
 
-@dataclass
-class _Tail:
-    """How far one file was read.
-
-    Attributes:
-        reader: Splits its lines.
-        position: The byte after the last whole line.
-        last: What stands right before, up to `BEFORE` bytes of it.
-    """
-
-    reader: TextReader
-    position: int
-    last: bytes = b""
-
-    @property
-    def digest(self) -> str:
-        """A digest that distinguishes the file from another one with the same inode."""
-        return blake2b(self.last, digest_size=16).hexdigest()
+class _MovedError(Exception):
+    """A file was rotated while it was looked at."""
 
 
 class Growing:
     """Files that lines are added to, one or all that match a pattern, also such as are not there yet.
 
-    A file that was replaced or cut, as logs are rotated, is read from its beginning, also where it has grown beyond
-    what was read before: it is known by the bytes before that place, at every look. It is held open, so what it gets
-    for a minute after it was rotated is read too; after a restart, only if the pattern matches its new name, or another
-    one that the same source follows. Each line is read once, by however many names it is found.
+    No line of a rotated log is lost, and none is read twice, whether it is renamed or copied and cut, several times
+    between two looks, also while no process follows it (`streaming/rotated.py`). What was rotated before the first look
+    is not read, unless the pattern matches it; what is compressed is skipped. A file is held open, so what it gets
+    after it was renamed or removed is read before its successor, until nothing came for a minute. Each line is read
+    once, by however many names it is found. A copy that was compressed or removed before it was seen is lost, and so is
+    what was written between copying and cutting, which the program that rotates drops.
 
     Args:
-        pattern: A path or pattern of `.log`, `.csv`, `.tsv`, `.txt` or `.jsonl` files, none of them compressed.
+        pattern: A path or pattern of `.log`, `.csv`, `.tsv`, `.txt` or `.jsonl` files.
         schema: The columns that are wanted, each with a type.
         positions: How far files were read before, as `positions` told it, by this name or others.
         others: What else the same source follows, now or later.
+        history: Whether the first look reads what was rotated before it too, also what is compressed by gzip.
         form: The form of the files, as `protect` explains it.
 
     Attributes:
@@ -71,27 +59,35 @@ class Growing:
 
     def __init__(
         self, pattern: str, schema: Schema, positions: Iterable[Mapping[str, list[Any]]] = (),
-        others: Iterable[object] = (), **form: Unpack[Words],
+        others: Iterable[object] = (), *, history: bool = False, **form: Unpack[Words],
     ) -> None:  # fmt: skip
         if any(column.kind is Kind.ANY for column in schema):
             raise SourceError(f"{pattern}: columns of a file need types; write columns={{'user': 'text', ...}}.")
         self._pattern, self._schema, self._form, self._others = pattern, schema, form, others
-        self._tails: dict[int, _Tail] = {}
-        self._gone: dict[int, _Tail] = {}
-        """Those that have another name now, which may be one that is followed."""
+        self._history = history
+        self._tails: dict[int, Tail] = {}
         self._since: dict[int, float] = {}
-        """When that was seen."""
+        """When files that have no name any more that is followed were seen to have lost it, or to grow, last."""
         self._open: dict[int, IO[bytes]] = {}
+        self._stats: dict[int, tuple[int, int]] = {}
+        """Size and time of files when they were read to their end."""
+        self._readers: dict[int, TextReader] = {}
         self.offered = 0
-        self._before: dict[int, list[tuple[int, str]]] = defaultdict(list)
-        for inode, (position, digest) in (told for one in positions for told in one.items()):
-            self._before[int(inode)].append((position, digest))
+        self._before: dict[int, list[Tail]] = defaultdict(list)
+        for inode, told in (told for one in positions for told in one.items()):
+            self._before[int(inode)].append(Tail(*told))
+        self._began = any(one.digest == self._own for one in self._before.pop(int(BEGAN), []))
+
+    @property
+    def _own(self) -> str:
+        """What tells this path from others in what is kept."""
+        return code(str(Path(self._pattern).absolute()).encode("utf-8", "surrogateescape"))
 
     def positions(self) -> dict[str, list[Any]]:
         """How far each file was read, and what tells it from another one, as JSON can hold it."""
-        before = {inode: max(told) for inode, told in self._before.items()}
-        now = {inode: (tail.position, tail.digest) for inode, tail in (self._gone | self._tails).items()}
-        return {str(inode): list(told) for inode, told in (before | now).items()}
+        before = {inode: max(told, key=lambda one: one.position) for inode, told in self._before.items()}
+        began = {BEGAN: Tail(1, self._own).kept} if self._began else {}
+        return began | {str(inode): tail.kept for inode, tail in (before | self._tails).items()}
 
     def take(self) -> Iterator[pl.DataFrame]:
         """Frames of the records that were added since the last call.
@@ -99,90 +95,221 @@ class Growing:
         Raises:
             SourceError: There is no such file, or one has other columns or cannot be read.
         """
-        seen = set()
-        for file in Files.find(self._pattern, file_form(self._form.get("format"))).files:
-            with reading(file.given):
-                stream = self._stream(file.path)
-                status = os.fstat(stream.fileno())
-                seen.add(status.st_ino)
-                tail = self._known(status.st_ino)
-                if tail is None or _before(stream, tail.position) != tail.last:
-                    tail = self._tail(file.given, stream, status.st_ino)
-                self._tails[status.st_ino] = tail
-                yield from self._added(tail, stream, status.st_size)
-        yield from self._rest(seen)
-        for inode in self._before.keys() - seen:
-            del self._before[inode]
+        for _ in range(ROUNDS):
+            try:
+                yield from self._look()
+            except _MovedError:
+                continue
+            return
 
     def close(self) -> None:
         """Hold no file open any more."""
         while self._open:
             self._open.popitem()[1].close()
 
-    def _stream(self, path: Path) -> IO[bytes]:
-        """The file that has a name now, held open."""
-        new = path.open("rb", buffering=0)
-        inode = os.fstat(new.fileno()).st_ino
-        if held := self._open.pop(inode, None):
-            new.close()
-        self._open[inode] = held or new
+    def _look(self) -> Iterator[pl.DataFrame]:
+        seen = self._seen()
+        if self._history and not self._began:
+            yield from self._compressed(seen)
+        seen = {inode: one for inode, one in seen.items() if not one.zipped}
+        self._meet(seen)
+        for inode in self._tails.keys() - seen:
+            self._since.setdefault(inode, monotonic())
+        order = sorted((one for inode, one in seen.items() if inode in self._tails), key=lambda one: one.modified)
+        for one in (one for one in order if not one.live):
+            yield from self._grown(one)
+        yield from self._gone(seen)
+        for one in (one for one in order if one.live):
+            yield from self._grown(one)
+        self._began = True
+        self._before.clear()
+
+    def _seen(self) -> dict[int, Seen]:
+        """The files of one moment, as far as their names tell it."""
+        before: dict[int, Seen] | None = None
+        while True:
+            matched, lost = list[tuple[Path, str]](), None
+            try:
+                found = Files.find(self._pattern, file_form(self._form.get("format")))
+                matched = [(file.path, file.given) for file in found.files]
+            except SourceError as error:
+                lost = error
+            with reading(self._pattern):
+                now = listed(matched, Path(self._pattern))
+            if lost is not None and not (self._began and any(map(self._is_read, now))):
+                raise lost  # else it was rotated, and its next file is about to be made
+            if not self._began and not self._history and all(one.zipped for one in now.values() if one.matched):
+                raise SourceError(f"{self._pattern}: is compressed, so it cannot grow; follow what is written to it.")
+            if before is not None and {(i, one.path) for i, one in before.items()} == {
+                (i, one.path) for i, one in now.items()
+            }:
+                return now
+            before = now
+
+    def _same(self, one: Seen) -> bool:
+        """Whether nothing was written to a file since it was read to its end."""
+        return (one.size, one.modified) == self._stats.get(one.inode)
+
+    def _is_read(self, inode: int) -> bool:
+        """Whether a file was read by its inode, here or before."""
+        known = [self._tails[inode]] if inode in self._tails else self._before.get(inode, [])
+        return any(tail.position >= 0 for tail in known)
+
+    def _meet(self, seen: Mapping[int, Seen]) -> None:
+        """Find the files that are new or were cut, and where each is to be read on.
+
+        Raises:
+            _MovedError: One was rotated meanwhile; nothing was found.
+        """
+        new, cut, found = list[Seen](), dict[int, Tail](), dict[int, Tail]()
+        for inode, one in seen.items():
+            tail = self._known(one)
+            if tail is None or (tail.position < 0 and (one.matched or not tail.fits(self._stream(one)))):
+                new.append(one)
+            elif (
+                tail.position < 0 or (one.size, one.modified) == self._stats.get(inode) or tail.fits(self._stream(one))
+            ):
+                found[inode] = tail
+            else:
+                cut[inode] = tail
+                new.append(one)
+        # A log that was renamed has none of its lines left under its name, and of one of which nothing was read yet
+        # nobody can tell that it was cut.
+        still = {one.family for inode, one in seen.items() if one.live and inode in found and found[inode].first}
+        for one in sorted(new, key=lambda one: (one.live, one.modified)):
+            found |= self._placed(one, seen, cut, rotated=one.family not in still)
+        self._tails = {inode: tail for inode, tail in self._tails.items() if inode not in seen} | found
+        for inode in seen:
+            self._since.pop(inode, None)
+            if inode in cut:
+                self._readers.pop(inode, None)
+
+    def _placed(self, one: Seen, seen: Mapping[int, Seen], cut: dict[int, Tail], *, rotated: bool) -> dict[int, Tail]:
+        """Where a file is to be read on that is new or was cut; nothing where that is not known yet.
+
+        Args:
+            one: The file.
+            seen: All files.
+            cut: How far files were read that were cut since; one whose copy is found is taken out.
+            rotated: Whether its log was rotated since the last look.
+        """
+        if one.live:
+            return {one.inode: self._start(one)}
+        if not self._began:
+            if one.matched or self._history:
+                return {one.inode: self._start(one)}
+            return {one.inode: ignored(self._stream(one), one.size)} if one.size else {}
+        for inode, tail in cut.items():
+            if inode != one.inode and seen[inode].family == one.family:
+                place = held(self._stream(one), one.size, tail)
+                if place is not None:
+                    del cut[inode]
+                    return {one.inode: place}
+        others = [two for two in seen.values() if two.family == one.family and two is not one]
+        if not one.size or any(is_copy(self._stream(one), one.size, self._stream(two)) for two in others):
+            return {}  # a copy that is being made, or that was made by hand
+        if one.matched or rotated:
+            return {one.inode: self._start(one)}
+        return {one.inode: ignored(self._stream(one), one.size)}
+
+    def _start(self, one: Seen) -> Tail:
+        self._readers.pop(one.inode, None)
+        position = self._lines(one).origins[0]
+        return Tail(position, code(around(self._stream(one), position)))
+
+    def _known(self, one: Seen) -> Tail | None:
+        """How far a file was read, by this name or another."""
+        if one.inode in self._tails:
+            return self._tails[one.inode]
+        for other in self._others:
+            tail = other._tails.get(one.inode) if isinstance(other, Growing) else None
+            if tail is not None and (tail.position >= 0 or not one.matched):
+                return tail
+        told = sorted(self._before.get(one.inode, []), key=lambda tail: tail.position, reverse=True)
+        return next((tail for tail in told if tail.fits(self._stream(one))), told[0] if told else None)
+
+    def _stream(self, one: Seen) -> IO[bytes]:
+        """A file, held open.
+
+        Raises:
+            _MovedError: Its name is another file's by now.
+        """
+        if one.inode not in self._open:
+            with reading(one.given):
+                try:
+                    new = one.path.open("rb", buffering=0)
+                except FileNotFoundError:
+                    raise _MovedError from None
+            if os.fstat(new.fileno()).st_ino != one.inode:
+                new.close()
+                raise _MovedError
+            self._open[one.inode] = new
+        self._open[one.inode] = stream = self._open.pop(one.inode)
         while len(self._open) > HELD:
             self._open.pop(next(iter(self._open))).close()
-        return self._open[inode]
+        return stream
 
-    def _rest(self, seen: set[int]) -> Iterator[pl.DataFrame]:
+    def _lines(self, one: Seen) -> TextReader:
+        """The reader of one file, with the wanted columns in the wanted types."""
+        from wpinq.sources import open_source
+        from wpinq.sources.text.csv import TextReader
+
+        if one.inode not in self._readers:
+            words = self._form.copy()
+            words["format"] = words.get("format") or form_of(Path(one.family[1])) or form_of(one.path)
+            columns = {column.name: column.kind.value for column in self._schema}
+            reader = open_source(one.given, columns=columns, **words)
+            if not isinstance(reader, TextReader):
+                raise SourceError(f"{one.given}: cannot grow line by line; follow .log, .csv, .tsv, .txt or .jsonl.")
+            self._readers[one.inode] = reader
+        return self._readers[one.inode]
+
+    def _grown(self, one: Seen) -> Iterator[pl.DataFrame]:
+        """What was added to a file that has a name."""
+        tail = self._tails[one.inode]
+        if tail.position < 0 or self._same(one):
+            return
+        with reading(one.given):
+            yield from self._added(self._lines(one), tail, self._stream(one))
+        self._stats[one.inode] = (one.size, one.modified)
+
+    def _gone(self, seen: Mapping[int, Seen]) -> Iterator[pl.DataFrame]:
         """What was added to files that have another name now, or none."""
-        for inode in self._tails.keys() - seen:
-            self._gone[inode], self._since[inode] = self._tails.pop(inode), monotonic()
-        for inode, tail in list(self._gone.items()):
-            stream = self._open.get(inode)
-            if inode in seen or monotonic() - self._since[inode] > LATER:
-                del self._gone[inode], self._since[inode]
-                if stream is not None and inode not in seen:
+        for inode in [inode for inode in self._tails if inode not in seen]:
+            tail, stream, reader = self._tails[inode], self._open.get(inode), self._readers.get(inode)
+            if stream is None or reader is None or monotonic() - self._since[inode] > LATER:
+                del self._tails[inode], self._since[inode]
+                for kept in (self._stats, self._readers):
+                    kept.pop(inode, None)
+                if stream is not None:
                     self._open.pop(inode).close()
-            elif stream is not None and _before(stream, tail.position) == tail.last:
-                yield from self._added(tail, stream, os.fstat(stream.fileno()).st_size)
+                continue
+            before = tail.position
+            yield from self._added(reader, tail, stream)
+            if tail.position > before:
+                self._since[inode] = monotonic()
 
-    def _known(self, inode: int) -> _Tail | None:
-        """How far a file was read, by this name or another."""
-        known = (one._tails.get(inode) or one._gone.get(inode) for one in self._others if isinstance(one, Growing))
-        return self._tails.get(inode) or self._gone.get(inode) or next((tail for tail in known if tail), None)
+    def _compressed(self, seen: Mapping[int, Seen]) -> Iterator[pl.DataFrame]:
+        """What was compressed before the first look, the oldest first."""
+        for one in sorted(seen.values(), key=lambda one: one.modified):
+            if one.zipped and one.path.suffix.lower() == ".gz":
+                reader = self._lines(one)
+                del self._readers[one.inode]
+                for block in reader.file_blocks(0):
+                    self.offered += block.count(b"\n")
+                    yield from reader.frames(block, self._schema)
 
-    def _tail(self, given: str, stream: IO[bytes], inode: int) -> _Tail:
-        """Where to read on in a file that is new, or new to this process."""
-        reader = _opened(given, self._schema, self._form)
-        for position, digest in sorted(self._before.pop(inode, []), reverse=True):
-            known = _Tail(reader, position, _before(stream, position))
-            if position and known.digest == digest:
-                return known
-        return _Tail(reader, reader.origins[0], _before(stream, reader.origins[0]))
-
-    def _added(self, tail: _Tail, stream: IO[bytes], size: int) -> Iterator[pl.DataFrame]:
-        rest = b""
+    def _added(self, reader: TextReader, tail: Tail, stream: IO[bytes]) -> Iterator[pl.DataFrame]:
+        rest, last = b"", around(stream, tail.position)
         stream.seek(tail.position)
-        left = size - tail.position
-        while left > 0 and (data := stream.read(min(BLOCK, left))):
+        left = os.fstat(stream.fileno()).st_size - tail.position
+        while left > 0 and code(last) == tail.digest and (data := stream.read(min(BLOCK, left))):
+            if around(stream, tail.position) != last:
+                return  # it was cut while it was read: the next look finds what it held
             left -= len(data)
             whole = (rest + data).rfind(b"\n") + 1
             block, rest = (rest + data)[:whole], (rest + data)[whole:]
-            tail.position += whole
-            tail.last = (tail.last + block[-BEFORE:])[-BEFORE:]
+            last = tail.read(stream, last, block)
             self.offered += block.count(b"\n")
             if block:
-                yield from tail.reader.frames(tail.reader.text(block), self._schema)
-
-
-def _before(stream: IO[bytes], position: int) -> bytes:
-    start = max(0, position - BEFORE)
-    return os.pread(stream.fileno(), position - start, start)
-
-
-def _opened(given: str, schema: Schema, form: Words) -> TextReader:
-    """The reader of one file, with the wanted columns in the wanted types."""
-    from wpinq.sources import open_source
-    from wpinq.sources.text.csv import TextReader
-
-    reader = open_source(given, columns={column.name: column.kind.value for column in schema}, **form)
-    if not isinstance(reader, TextReader) or reader.found.files[0].zipped:
-        raise SourceError(f"{given}: cannot grow line by line; follow .log, .csv, .tsv, .txt or .jsonl.")
-    return reader
+                yield from reader.frames(reader.text(block), self._schema)

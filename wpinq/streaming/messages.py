@@ -58,13 +58,13 @@ def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema
 
 def _log(form: LogFormat, values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
     from wpinq.core.records.text import valid_text
-    from wpinq.sources.text.weblog import parse
+    from wpinq.sources.text.weblog import cut, parse
 
     lines = valid_text(values, "line")
     if times is None:
         return parse(lines, form)
-    good = lines.str.contains(form.pattern).fill_null(value=False)
-    return parse(lines.filter(good), form).with_columns(times.filter(good))
+    _, good = cut(lines, form)
+    return parse(lines, form).with_columns(times.filter(good))
 
 
 def log_of(form: str) -> LogFormat | None:
@@ -73,12 +73,12 @@ def log_of(form: str) -> LogFormat | None:
     Raises:
         SourceError: There is no such form.
     """
-    from wpinq.sources.text.logformat import compiled
+    from wpinq.sources.text.servers import named
     from wpinq.sources.text.weblog import EITHER
 
     if form in ("json", "csv", "tsv"):
         return None
-    return EITHER if form == "log" else compiled(form)
+    return EITHER if form == "log" else named(form)
 
 
 def read_as(form: str) -> Callable[[pa.Array, pl.Series | None, Schema], pl.DataFrame]:

@@ -40,6 +40,33 @@ def ask(texts: Sequence[str], schema: Schema) -> list[Any]:
     return result
 
 
+def told(bins: Sequence[Any], schema: Schema) -> str:
+    """How bins of columns of any type were read, where that is not as they stand; nothing where it is.
+
+    >>> told(["a", "b"], Schema.of(page=Kind.ANY)), told([1], Schema.of(page=Kind.INT))
+    ('', '')
+    >>> print(told([1, "b"], Schema.of(page=Kind.ANY)))
+    Bins of page may be of any type; some are read as whole numbers. As text they are written '["1"]'.
+    """
+    anything = [place for place, column in enumerate(schema) if column.kind is Kind.ANY]
+    some = itertools.islice(bins, 0, 1000)
+    values = [one[place] if len(schema) > 1 else one for one in some for place in anything]
+    kinds = list(dict.fromkeys(WORDS[type(one)] for one in values if type(one) in WORDS))
+    if not kinds:
+        return ""
+    quoted = ", ".join(['"1"'] * len(schema))
+    example = f"[{quoted}]" if len(schema) == 1 else f"[[{quoted}]]"
+    names = ", ".join(schema.columns[place].name for place in anything)
+    return (
+        f"Bins of {names} may be of any type; some are read as {' and '.join(kinds)}. As text they are written"
+        f" '{example}'."
+    )
+
+
+WORDS: dict[type, str] = {int: "whole numbers", float: "numbers", bool: "true and false", type(None): "null"}
+"""What a bin without quotes may be read as, beside text."""
+
+
 def parse_bins(text: str, schema: Schema) -> Sequence[Any]:
     """Read bins of a measurement with these columns.
 

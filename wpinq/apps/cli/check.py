@@ -60,7 +60,12 @@ def _as_json(report: Report) -> dict[str, Any]:
         "counts": dict(report.counts),
         "problems": [asdict(problem) for problem in report.problems],
         "hints": report.hints,
-    }
+        "looks": [
+            {"column": name, "read as": one.column.kind.value, "filled": one.filled, "null": report.rows - one.filled
+             + one.lost, "looks like": one.looks, "to mend": one.mend}
+            for name, one in report.looks.items()
+        ],
+    }  # fmt: skip
 
 
 def _print(report: Report) -> None:
@@ -71,7 +76,7 @@ def _print(report: Report) -> None:
     console = Console()
     console.print(WARNING, highlight=False)
     size = "" if report.size is None else f", {report.size:,} bytes"
-    what = "nothing is wrong" if report.clean else f"{report.dropped:,} rows dropped"
+    what = f"{report.dropped:,} rows dropped" if report.counts or report.missing else "nothing is wrong"
     console.print(Text(f"{report.name}{size}: {report.rows:,} records of {report.schema}; {what}."))
     table = Table("what is wrong", "how often", "column", "rows")
     for reason, number in report.counts.items():
@@ -80,7 +85,13 @@ def _print(report: Report) -> None:
             rows = ", ".join(_place(problem) for problem in shown if problem.column == column)
             more = ", ..." if number > len(shown) else ""
             table.add_row(reason, f"{number:,}", Text(column or ""), Text(rows + more))
-    if not report.clean:
+    if report.counts:
+        console.print(table)
+    if report.looks and report.rows:
+        table = Table("column", "read as", "null", "looks like", "to read it so")
+        for name, one in report.looks.items():
+            null = f"{report.rows - one.filled + one.lost:,}"
+            table.add_row(Text(name), one.column.kind.value, null, one.looks, Text(one.mend))
         console.print(table)
     for hint in report.hints:
         console.print(Text(f"{hint}."), soft_wrap=True)

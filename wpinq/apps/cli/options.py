@@ -81,7 +81,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="What the files are, if their ending does not tell it: csv, tsv, pairs, json, parquet, arrow, log; or the "
-        "format of a log: common, combined, vhost_combined, or the string in the configuration of nginx or Apache. "
+        "format of a log: common, combined, vhost_combined, caddy, cloudfront, traefik, traefik_json, or the string in "
+        "the configuration of nginx or Apache. "
         "The columns of a log are host, identity, user, time, method, page, protocol, status, size, referrer, agent.",
         metavar="FORMAT",
         show_default=False,

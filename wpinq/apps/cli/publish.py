@@ -52,7 +52,10 @@ def _opened(file: Path, processes: int | None = None) -> Release:
 
 @app.command()
 def plan(file: File, period: Wanted = None) -> None:
-    """Price a period, and show which errors to expect and how long the budget lasts; no record is read."""
+    """Price a period, and show which errors to expect and how long the budget lasts; no price depends on records.
+
+    It is refused where a column that is read is null in every record, as one that was declared as another type is.
+    """
     from wpinq.apps.cli.show import aligned
 
     release = _opened(file)
@@ -64,6 +67,9 @@ def plan(file: File, period: Wanted = None) -> None:
             own = (one.name, one.price.text) if place == 0 else ("", "")
             rows.append((own[0], noise.column, own[1], f"{noise.mechanism} {noise.scale:,.6g}", half))
     typer.echo(aligned(rows))
+    for one in found.questions:
+        if one.threshold is not None:
+            typer.echo(f"{one.name}: groups whose noisy count is below {one.threshold:,.6g} are left out.")
     typer.echo(f"\nA period costs {found.price.text}. {found.budget}")
     typer.echo(f"Protects {release.protects}.")
     if found.left_line:
@@ -82,6 +88,9 @@ def run(
         typer.Option("--deliver", help="Deliver what was published to each sink that lacks it, all periods or this one;"
                      " nothing is read or charged."),
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Charge nothing where a column that is read is null in every record.")
+    ] = False,
     openlineage: Annotated[
         bool, typer.Option("--openlineage", help="Tell OpenLineage what it costs, where OPENLINEAGE_URL says.")
     ] = False,
@@ -89,15 +98,16 @@ def run(
     metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Publish one period. Killed and started again, it is charged once, and published whole, once."""
-    if deliver and (accept or again or openlineage):
-        raise PlanError("--deliver: publishes and charges nothing, so leave out --accept, --again and --openlineage.")
+    if deliver and (accept or again or check or openlineage):
+        raise PlanError("--deliver: publishes and charges nothing, so leave out --accept, --again, --check and"
+                        " --openlineage.")  # fmt: skip
     release = _opened(file, processes)
     with speaking(release, metrics, metrics_file, lines=log_json) as voice:
         if deliver:
             _done(release.deliver(period), voice)
             return
         run = _lineage(release) if openlineage else release.run
-        _done((run(period, accept=accept, again=again) for _ in "1"), voice)
+        _done((run(period, accept=accept, again=again, check=check) for _ in "1"), voice)
 
 
 @app.command()
@@ -126,13 +136,20 @@ def backfill(
 
 
 @app.command()
-def status(file: File) -> None:
+def status(
+    file: File, *,
+    late: Annotated[
+        bool, typer.Option("--late", help="Read the records too, and show which periods have others since they were"
+                           " published; for the curator's eyes.")
+    ] = False,
+) -> None:  # fmt: skip
     """Show which periods are published, missing, held or refused, and what is left of the budget."""
     from wpinq.apps.cli.errors import one_line
     from wpinq.apps.cli.show import aligned
 
     release = _opened(file)
-    rows = [(one.period, one.stage, one_line(one.why)) for one in release.status()]
+    changed = dict.fromkeys(release.late() if late else (), "records came late or changed since")
+    rows = [(one.period, one.stage, one_line(one.why or changed.get(one.period, ""))) for one in release.status()]
     typer.echo(aligned(rows) if rows else "No period was published yet.")
     typer.echo(f"\n{release.budget_line()}")
 

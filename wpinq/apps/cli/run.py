@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wpinq.apps.cli import arguments, options
-from wpinq.apps.cli.bins import GRAMMAR, ask
+from wpinq.apps.cli.bins import GRAMMAR, ask, told
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.outputs import check_outputs, write_json
 from wpinq.apps.cli.stream import Stream, streams
@@ -216,6 +216,8 @@ def _show(
     typer.echo(protects_line(next(iter(measurements.values())).node))
     for name, bins in questions.items():
         half = measurements[name].interval(LEVEL)
+        if said := told(bins, measurements[name].node.schema):
+            typer.echo(said, err=True)
         typer.echo(f"\n{name}: " + "\n".join(noise_lines(measurements[name])))
         for item, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
             typer.echo(f"  {written(item)}  {released(value, half)}")

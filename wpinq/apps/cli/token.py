@@ -47,7 +47,11 @@ def make(
     if amount is None and chance is not None:
         raise PlanError("--cap-delta: it goes with --cap.")
     if amount is not None:
-        for place in dict.fromkeys(file.parent / config.data[name].ledger for name in wanted):
+        places = list(dict.fromkeys(file.parent / config.data[name].ledger for name in wanted))
+        if missing := [place for place in places if not place.exists()]:
+            raise PlanError(f"--cap: {missing[0]} is not there yet; start the server once, which makes it: wpinq serve"
+                            f" {file}. Then make the token.")  # fmt: skip
+        for place in places:
             Ledger.existing(place).cap(analyst, amount, chance)
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
     token, grant = tokens.make(analyst, wanted, expires, curator=curator)

@@ -67,9 +67,14 @@ class Budget(Table, frozen=True):
 
 
 class Schedule(Table, frozen=True):
-    """Which periods there are."""
+    """Which periods there are.
+
+    `at` is the column of a record's time, which says in which one it is, by the clocks of `zone`: the short form of a
+    `where` with `{start}` and `{end}`.
+    """
 
     every: Every = "day"
+    at: str | None = None
     first: str | None = None
     zone: str = "UTC"
 
@@ -78,7 +83,9 @@ class Question(Table, frozen=True):
     """What is asked of each period: one of `sql`, `counts`, `degrees` and `dataflow`, and what it costs.
 
     With `rho`, of Gaussian noise, instead of `epsilon`. `keys` are the groups to show, in a file or a list; else
-    `delta` pays for publishing those above a threshold.
+    `delta` pays for publishing those above a threshold. `within` instead of
+    `epsilon` says by how much noise may move each count, with probability 95%; `loss` is an epsilon that is spent on
+    how much the bound and the threshold leave out; `at_most` is how many records of each person it looks at.
     """
 
     name: str
@@ -96,6 +103,9 @@ class Question(Table, frozen=True):
     plot: bool = True
     rho: Number | None = None
     mechanism: Literal["geometric", "laplace", "gaussian"] | None = None
+    within: Number | None = None
+    loss: Number | None = None
+    at_most: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class Sink(Table, frozen=True):
@@ -129,18 +139,32 @@ class Words(Table, frozen=True):
     notes: str | None = None
 
 
+class Page(Table, frozen=True):
+    """A page of all periods beside their directories, `index.html`, and feeds of the latest numbers.
+
+    `show` is of how many groups of a question there are curves, those that are the largest in the latest period.
+    """
+
+    title: str | None = None
+    words: str | None = None
+    language: str = "en"
+    show: Annotated[int, msgspec.Meta(ge=1, le=100)] = 12
+
+
 class Stream(Table, frozen=True):
     """How a stream is followed: `source` is a topic of Kafka, or files that lines are added to.
 
     `at` is the column of a record's own time, which says in which period it is; without it, it is that in which it is
     read. A period closes `lateness` seconds after its end; the stream is looked at every so many seconds. `keep` is for
-    how many published periods records are kept; without it for all.
+    how many published periods records are kept; without it for all. `late` says what becomes of a record of a period
+    that has closed: it is left out, or counted in the next one, which units that are in one period alone cannot be.
     """
 
     at: str | None = None
     lateness: float = 60.0
     every: float = 60.0
     keep: int | None = None
+    late: Literal["drop", "next"] = "drop"
 
 
 class Alerts(Table, frozen=True):
@@ -162,6 +186,7 @@ class File(Table, frozen=True):
     about: Words = Words()
     stream: Stream | None = None
     alerts: Alerts | None = None
+    page: Page | None = None
     name: str | None = None
 
 

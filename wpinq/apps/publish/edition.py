@@ -17,6 +17,7 @@ import polars as pl
 
 from wpinq.apps.publish.files import digest
 from wpinq.apps.publish.price import Price
+from wpinq.apps.publish.questions import LOSS
 from wpinq.apps.publish.registry_entry import entry
 from wpinq.apps.publish.report import page, report
 from wpinq.core import RHO
@@ -50,6 +51,8 @@ class Known:
     began: Mapping[str, Any]
 
 
+INTERVALS = "intervals"
+"""What a Parquet file tells of which columns hold the ends of which intervals."""
 FACTS, REPORT, PAGE, ENTRY = "evidence.json", "report.md", "report.html", "registry.json"
 
 
@@ -75,7 +78,8 @@ def compose(
             files |= {f"{name}.png": _picture(draw) for name, draw in answer.draw.items()}
     facts = _facts(known, asked, answers)
     facts["files"] = {name: sha256(content).hexdigest() for name, content in sorted(files.items())}
-    text = report(facts, known.file.about)
+    text = report(facts, known.file.about, {name: table for one in answers.values() for name, table in
+                                            one.tables.items()})  # fmt: skip
     files |= {
         FACTS: (json.dumps(facts, indent=1) + "\n").encode(),
         REPORT: text.encode(),
@@ -86,15 +90,16 @@ def compose(
 
 
 def tabled(name: str, cells: pl.DataFrame, ends: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, bytes]:
-    """A table in every format; Parquet and JSON hold intervals and what describes it as well."""
+    """A table in every format, each number with the ends of its interval; Parquet and JSON hold what describes it."""
     told = {key: value for key, value in about.items() if key != "date"}  # the day of the computing, not of the data
+    names = {column: ends_of(column, cells.columns) for column in ends}
     both = pl.DataFrame(
-        [*cells.get_columns(), *(end.alias(f"{column} {word}") for column, pair in ends.items()
-                                 for word, end in zip(("low", "high"), pair, strict=True))]
+        [*cells.get_columns(), *(end.alias(name) for column, pair in ends.items()
+                                 for name, end in zip(names[column], pair, strict=True))]
     )  # fmt: skip
     csv, parquet = io.BytesIO(), io.BytesIO()
-    cells.write_csv(csv)
-    both.write_parquet(parquet, metadata={"wpinq": json.dumps(told), "intervals": json.dumps(list(ends))})
+    both.write_csv(csv)
+    both.write_parquet(parquet, metadata={"wpinq": json.dumps(told), INTERVALS: json.dumps(names)})
     content = {**told, "columns": both.columns, "rows": both.rows()}
     return {
         f"{name}.csv": csv.getvalue(),
@@ -103,18 +108,27 @@ def tabled(name: str, cells: pl.DataFrame, ends: Mapping[str, Any], about: Mappi
     }
 
 
+def ends_of(column: str, taken: Sequence[str]) -> tuple[str, str]:
+    """The names of the columns that hold where the interval of each number of a column begins and ends.
+
+    >>> ends_of("views", ["page", "views", "views_low"])
+    ('views_interval_low', 'views_interval_high')
+    """
+    found = f"{column}_low", f"{column}_high"
+    return ends_of(f"{column}_interval", taken) if set(found) & set(taken) else found
+
+
 def restored(files: Mapping[str, bytes], *, ends: bool = False) -> dict[str, Any]:
-    """The tables of a period from its files, by name; with `ends`, each with the ends of its intervals."""
+    """The tables of a period from its files, by name; with `ends`, the ends of intervals apart from the numbers."""
     found: dict[str, Any] = {}
     for file, content in files.items():
         if not file.endswith(".parquet"):
             continue
         both = pl.read_parquet(io.BytesIO(content))
-        noisy = json.loads(pl.read_parquet_metadata(io.BytesIO(content))["intervals"])
-        inner = [f"{name} {word}" for name in noisy for word in ("low", "high")]
-        cells = both.drop(inner)
-        pairs = {name: (both[f"{name} low"], both[f"{name} high"]) for name in noisy}
-        found[file.removesuffix(".parquet")] = (cells, pairs) if ends else cells
+        noisy = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[INTERVALS])
+        pairs = {name: (both[low], both[high]) for name, (low, high) in noisy.items()}
+        cells = both.drop([name for pair in noisy.values() for name in pair])
+        found[file.removesuffix(".parquet")] = (cells, pairs) if ends else both
     return found
 
 
@@ -163,6 +177,7 @@ def _question(one: Asked, answer: Answered) -> dict[str, Any]:
         "name": one.question.name,
         "asked": one.text,
         **one.price.facts,
+        "left out": left_out(answer),
         "groups": "declared"
         if one.question.keys is not None
         else "above a threshold"
@@ -181,3 +196,17 @@ def _question(one: Asked, answer: Answered) -> dict[str, Any]:
             for name, (cells, _) in answer.tables.items()
         },
     }
+
+
+def left_out(answer: Answered) -> list[str]:
+    """What the bound and the threshold leave out, as sentences with a size; nothing where it was not asked."""
+    found = []
+    for name, (cells, ends) in answer.tables.items():
+        if name.endswith(LOSS):
+            low, high = ends["count"]
+            parts = [
+                f"about {round(row[1]):,} {row[0]} ({round(least):,} to {round(most):,})"
+                for row, least, most in zip(cells.rows(), low, high, strict=True)
+            ]
+            found.append(f"What the bound and the threshold leave out of these numbers: {'; '.join(parts)}.")
+    return found

@@ -50,10 +50,11 @@ class Follower:
         if at is not None and (at not in self._schema or self._schema[at].kind not in (Kind.TIME, Kind.INSTANT)):
             raise PlanError(f"stream.at: {at!r} is no column of times; there are {self._schema}.")
         place = spool_of(file.data, publisher.name, home)
-        self._spool = Spool(place, self._schema, at, file.period, publisher.clock())
+        late = file.stream.late == "next"
+        self._spool = Spool(place, self._schema, at, file.period, publisher.clock(), late=late)
         self._reader: Growing | Followed | None = None
         self._told: dict[str, str] = {}
-        self._ticks = ticks
+        self._ticks, self._shown = ticks, False
         self._seen: tuple[dt.datetime, float] | None = None
 
     def step(self) -> Iterator[Outcome | WpinqError]:
@@ -70,6 +71,10 @@ class Follower:
             self._left()  # it may have read what was not kept
             raise
         self._spool.close(now, dt.timedelta(seconds=self._stream.lateness))
+        if not self._shown:  # of a process that was killed after it had published a period
+            with self._publisher.register.locked():
+                self._publisher.show()
+            self._shown = True
         for period in self._waiting():
             try:
                 with self._publisher.register.locked():
@@ -133,4 +138,5 @@ class Follower:
             return Followed(topic, self._schema, positions)
         from wpinq.streaming.file_tail import Growing
 
-        return Growing(str(self._publisher.home / data.source), self._schema, [positions], **form_of(data))
+        source = str(self._publisher.home / data.source)
+        return Growing(source, self._schema, [positions], history=True, **form_of(data))

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq import Unit, users
 from wpinq.apps.publish.budgets import Allowance, asked_of
-from wpinq.apps.publish.declared import Data, Person
+from wpinq.apps.publish.declared import Data, Person, Schedule
 from wpinq.apps.publish.periods import Period
-from wpinq.core import Kind, Ledger, Schema
+from wpinq.apps.publish.rows import PeriodSource, condition
+from wpinq.core import ChosenRows, Kind, Ledger, Reader, Schema, columns_after, instant_of
 from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
 from wpinq.protection import protect
 from wpinq.sources import open_source
+from wpinq.sources.kept import kept
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
 
+TIMES = (Kind.TIME, Kind.INSTANT, Kind.DATE)
 FIRST = "1"
 """The version of a period's records that is charged for first."""
 LIMITLESS = 10**12
@@ -35,11 +38,15 @@ class Opening:
     Args:
         data: What the release file says of them.
         home: The directory that relative paths start from.
+        schedule: Which periods there are, and which column says in which one a record is.
         columns: Gives the columns of a stream's records, whose periods are not there yet.
     """
 
-    def __init__(self, data: Data, home: Path, columns: Callable[[], Schema] | None = None) -> None:
+    def __init__(
+        self, data: Data, home: Path, schedule: Schedule | None = None, columns: Callable[[], Schema] | None = None
+    ) -> None:
         self._data, self._home, self._schema = data, home, columns
+        self._schedule = schedule or Schedule()
         self.unit = unit_of(data.unit)
         self.ledger = home / data.ledger
 
@@ -61,16 +68,18 @@ class Opening:
             ChangedError: It holds other records than those that were charged for under this version.
             SourceError, PlanError, LedgerError: They cannot be read or protected; nothing was charged.
         """
-        source = self._source(period)
-        open_source(source, columns=self._columns(), **self._words())  # what is missing shows before a ledger is made
+        self.reader(period)  # what is missing shows before a ledger is made
         book: os.PathLike[str] = self.ledger
         name = f"{self._data.name} {period.name}"
         if allowance is not None:
             book = self._opened(allowance, name)
+        told: dict[str, Any] = {"columns": self._columns(), **self._words()}
+        source, where = self._source(period), self._where(period)
+        if self.by_rows:
+            source, told = self._rows(period), {}
         return protect(
-            source, ledger=book, name=name, version=version,
-            columns=self._columns(), unit=self.unit, where=self._where(period), derive=self._data.derive or None,
-            engine=engine_of(self._data.processes), **self._words(),
+            source, ledger=book, name=name, version=version, unit=self.unit, where=where,
+            derive=self._data.derive or None, engine=engine_of(self._data.processes), **told,
         )  # fmt: skip
 
     def _opened(self, allowance: Allowance, table: str) -> Ledger:
@@ -109,15 +118,37 @@ class Opening:
         Raises:
             SourceError, PlanError: They could not be read or protected.
         """
-        schema = self._schema() if self._schema is not None else open_source(
-            self._source(period), columns=self._columns(), **self._words()
-        ).schema  # fmt: skip
+        schema = self._schema() if self._schema is not None else self.reader(period).schema
         kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
         return protect(
             [], delta="0.5", columns=kinds, name=self._data.name, unit=self.unit,
             where=self._where(period), derive=self._data.derive or None,
             budget=None if curves else LIMITLESS, rho=LIMITLESS if curves else None,
         )  # fmt: skip
+
+    @property
+    def followed(self) -> bool:
+        """Whether the records of a period come from a stream, and may not be there yet."""
+        return self._schema is not None
+
+    def reader(self, period: Period) -> Reader:
+        """What reads the records of a period.
+
+        Raises:
+            SourceError: They are not there.
+        """
+        return open_source(self._source(period), columns=self._columns(), **self._words())
+
+    def rows(self, period: Period) -> ChosenRows:
+        """What reads the records of a period alone, where a condition says which they are.
+
+        Raises:
+            SourceError, PlanError: They cannot be read so.
+        """
+        return self._rows(period).open_reader(None)
+
+    def _rows(self, period: Period) -> PeriodSource:
+        return PeriodSource(lambda: kept(lambda: self.reader(period)), self._where(period) or "true", self._data.derive)
 
     def _source(self, period: Period) -> Any:
         text = period.filled(self._data.source)
@@ -138,8 +169,35 @@ class Opening:
             raise PlanError("data.query: only sources postgresql:// and sqlite: take one.")
         return text if found or URL.match(text) else str(self._home / text)
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether a condition says which records are those of a period, so that they alone are compared."""
+        return self._schedule.at is not None or "{" in (self._data.where or "")
+
     def _where(self, period: Period) -> str | None:
-        return None if self._data.where is None else period.filled(self._data.where)
+        own = None if self._data.where is None else period.filled(self._data.where)
+        if self._schedule.at is None:
+            return own
+        timed = self._timed(self._schedule.at, period)
+        return timed if own is None else f"({own}\n) and {timed}"
+
+    def _timed(self, at: str, period: Period) -> str:
+        """The condition that a record's time is in a period, by the clocks of its zone.
+
+        Raises:
+            PlanError: There is no such column of times, or it shows the clocks of another zone.
+        """
+        schema = columns_after(self.reader(period).schema, self._data.derive)
+        kind = schema[at].kind if at in schema else None
+        if kind not in TIMES:
+            raise PlanError(f"period.at: {at!r} is no column of times; there are {schema}.")
+        zone = self._schedule.zone
+        if self._data.tz not in (None, zone) and kind is Kind.TIME:
+            raise PlanError(f"period.at: data.tz is {self._data.tz} and period.zone {zone}; write the same.")
+        first, last = period.start, period.end
+        if kind is Kind.INSTANT:
+            first, last = (instant_of(one, zone, last=True).replace(tzinfo=None) for one in (first, last))
+        return condition(at, kind, str(first), str(last))
 
     def _columns(self) -> Any:
         return self._data.columns

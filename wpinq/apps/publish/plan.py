@@ -20,12 +20,14 @@ class Priced:
         asked: What is asked.
         price: What it costs.
         expected: What noise is to be expected in each of its columns.
+        threshold: The noisy count below which groups are left out; None where they are declared.
     """
 
     name: str
     asked: str
     price: Price
     expected: list[Expected]
+    threshold: float | None = None
 
 
 @dataclass(frozen=True)

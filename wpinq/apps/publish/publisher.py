@@ -17,19 +17,23 @@ from wpinq.apps.publish.checks import PAST, Column, columns, doubts
 from wpinq.apps.publish.declared import File
 from wpinq.apps.publish.edition import Known, compose, restored, tabled
 from wpinq.apps.publish.files import digest, found, put
+from wpinq.apps.publish.index import pages, published
+from wpinq.apps.publish.index import put as put_page
 from wpinq.apps.publish.input import FIRST, Opening
+from wpinq.apps.publish.nulls import empty, told
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.questions import Asked, ask
+from wpinq.apps.publish.questions import LOSS, Asked, ask
 from wpinq.apps.publish.sinks import Edition, Place
+from wpinq.apps.publish.sinks.directory import Directory
 from wpinq.apps.publish.state import Record, Register
 from wpinq.apps.publish.stream import schema_of, spooled
-from wpinq.core import commit, sources
+from wpinq.core import columns_read, commit, sources
 from wpinq.errors import BudgetError, ChangedError, PlanError, SourceError, WpinqError
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.core import DataSet, Ledger, Promise
+    from wpinq.core import DataSet, Ledger, Promise, Reader
 
 
 class HeldError(WpinqError):
@@ -74,7 +78,7 @@ class Publisher:
     ) -> None:  # fmt: skip
         self.file, self.name, self.home, self.definition = file, name, home, definition
         columns = None if file.stream is None else partial(schema_of, file.data, home)
-        self.opening = Opening(spooled(file, name, home), home, columns)
+        self.opening = Opening(spooled(file, name, home), home, file.period, columns)
         self.register = Register(self.opening.ledger, name)
         self.places, self.clock = places, clock
 
@@ -82,13 +86,14 @@ class Publisher:
         """The questions, priced for a ledger that promises this."""
         return [ask(one, views, self.file.data, self.home, promise) for one in self.file.question]
 
-    def run(self, period: Period, *, accept: bool = False, again: bool = False) -> Outcome:
+    def run(self, period: Period, *, accept: bool = False, again: bool = False, check: bool = False) -> Outcome:
         """Publish a period, from wherever it stands.
 
         Args:
             period: The period.
             accept: Publish it although a check holds it back.
             again: Charge for it again, if its records are others than those that it was charged for.
+            check: Refuse it before it is charged where a column that is read is null in every record.
 
         Raises:
             PlanError, SourceError, BudgetError, LedgerError, HeldError, ChangedError: It is not published.
@@ -99,9 +104,10 @@ class Publisher:
         for place in self.places:
             place.check(period, fresh=fresh)
         if record is None or fresh:
-            record = self._compute(period, again=again)
+            record = self._compute(period, again=again, check=check)
         elif record.stage == "published":
             self._unchanged(record, period)
+            self.show()
             return Outcome(period.name, "was published before", self._cost(record))
         if record.notes and not accept:
             what = "; ".join(record.notes)
@@ -111,6 +117,7 @@ class Publisher:
         for place in self.places:
             place.deliver(edition)
         self.register.enter(replace(record, stage="published"))
+        self.show()
         return Outcome(period.name, "published", self._cost(record))
 
     def deliver(self, period: Period) -> Outcome:
@@ -134,12 +141,37 @@ class Publisher:
                 continue
             why = place.differs(edition)
             if why is None:
+                self.show()
                 given.append(place.name)
             else:
                 refused.append(f"{why}; remove what it holds of {period.name}, and deliver it again.")
         if refused:
             raise SourceError(f"{period.name}: {' '.join(refused)}")
         return Outcome(period.name, f"delivered again to {', '.join(given)}" if given else "is in every sink", Price())
+
+    def show(self) -> None:
+        """Write the page of all periods and its feeds beside the directories of periods, where the file says so.
+
+        Raises:
+            SourceError: It cannot be written.
+        """
+        for root, files in self.shown():
+            put_page(root, files)
+
+    def shown(self) -> list[tuple[Path, dict[str, bytes]]]:
+        """The page and its feeds, for each directory that they stand in; nothing where nothing was published."""
+        if self.file.page is None:
+            return []
+        every, found = self.file.period.every, list[tuple[Path, dict[str, bytes]]]()
+        names = [one.period for one in self.register.records().values() if one.stage == "published"
+                 and one.every == every and (self.register.files / one.period).is_dir()]  # fmt: skip
+        for place in self.places:
+            if names and isinstance(place, Directory) and place.root is not None:
+                periods = [published(name, self.register.files / name, place.link(Period.parse(name, every)))
+                           for name in names]  # fmt: skip
+                title = self.file.about.title or self.name
+                found.append((place.root, pages(title, self.file.page, periods, place.formats)))
+        return found
 
     def edition(self, period: Period) -> Edition:
         """What was computed for a period, from its files.
@@ -172,7 +204,7 @@ class Publisher:
                     raise PlanError(f"{period.name}: overlaps {record.period}, which is {record.stage}; the same"
                                     " records would be charged twice.")  # fmt: skip
 
-    def _compute(self, period: Period, *, again: bool) -> Record:
+    def _compute(self, period: Period, *, again: bool, check: bool) -> Record:
         """Charge for a period and compute it; what was charged before is free."""
         allowance = Allowance(self.file.budget, self.register, period)
         old = self.register.records().get(period.name)
@@ -182,6 +214,10 @@ class Publisher:
         asked = self.asked(views, promise)
         if not again:
             self._same(period, asked)
+        if (nulls := self.nulls(period, asked, data.reader)) is not None:
+            if check:
+                raise SourceError(nulls)
+            warnings.warn(nulls, RuntimeWarning, stacklevel=2)
         price = sum((one.price for one in asked), Price())
         began, before = self._began(period, data, price)
         try:
@@ -200,12 +236,22 @@ class Publisher:
         place = self.register.files / period.name
         shutil.rmtree(place, ignore_errors=True)  # of a process that was killed before it entered them; nobody has them
         put(place, files, "publish", 0o700)
-        tables = {name: table for one in answers.values() for name, table in one.tables.items()}
+        tables = {name: table for one in answers.values() for name, table in one.tables.items() if
+                  not name.endswith(LOSS)}  # fmt: skip
         notes = tuple(doubts(list(columns(tables)), self._past(period), self.file.checks))
         facts = {**facts, BEFORE: began.facts[BEFORE]}
         record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
         self.register.enter(record)
         return record
+
+    def nulls(self, period: Period, asked: list[Asked], reader: Reader) -> str | None:
+        """Which columns that the questions read are null in every record of a period, as a sentence for the curator.
+
+        Raises:
+            SourceError: The records cannot be read.
+        """
+        found = empty(reader, columns_read([quote.node for one in asked for quote in one.quotes]))
+        return told(period.name, self.opening.shown(period), found, reader.schema) if found else None
 
     def asked_again(self, period: Period, record: Record) -> tuple[Ledger, list[Asked]]:
         """The questions of a published period over its records, and the ledger that they were charged to.
@@ -264,13 +310,22 @@ class Publisher:
         if record.definition != self.definition:
             warnings.warn(f"{period.name}: the questions or keys changed since it was published; it stays as it is.",
                           RuntimeWarning, stacklevel=2)  # fmt: skip
+        if self.changed(record, period):
+            what = "records of this period came late or changed" if self.opening.by_rows else (
+                f"{self.opening.shown(period)} changed"
+            )  # fmt: skip
+            warnings.warn(f"{period.name}: {what} since it was published; what is published stays, and nothing was"
+                          " charged.", RuntimeWarning, stacklevel=2)  # fmt: skip
+
+    def changed(self, record: Record, period: Period) -> bool:
+        """Whether a published period has other records now, as far as they are there; nothing is written."""
         try:
             self.opening.protect(period, record.version)
         except ChangedError:
-            warnings.warn(f"{period.name}: {self.opening.shown(period)} changed since it was published; what is"
-                          " published stays, and nothing was charged.", RuntimeWarning, stacklevel=2)  # fmt: skip
+            return True
         except SourceError:
-            return
+            return False
+        return False
 
     def _past(self, period: Period) -> list[list[Column]]:
         """The columns of the periods that were published before this one."""

@@ -18,7 +18,7 @@ from wpinq.apps.publish.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection
-from wpinq.core import Terms
+from wpinq.core import Terms, private_threshold
 from wpinq.errors import PlanError
 from wpinq.sources.databases.postgres import quoted
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 LEVEL = Fraction(95, 100)
 """How often the errors that are shown hold."""
 
+LOSS = "_loss"
+"""Ends the name of a table that says how much was left out."""
 Ends: TypeAlias = "dict[str, tuple[pl.Series, pl.Series]]"
 
 
@@ -76,6 +78,7 @@ class Asked:
         price: What it costs.
         expected: What noise is to be expected.
         answer: Gives its answer, once it is charged.
+        threshold: The noisy count below which groups are left out, where groups are published; it follows from amounts.
     """
 
     question: Question
@@ -84,6 +87,7 @@ class Asked:
     price: Price
     expected: list[Expected]
     answer: Callable[[], Answered]
+    threshold: float | None = None
 
 
 def ask(question: Question, views: Collection, data: Data, home: Path, promise: Promise) -> Asked:
@@ -113,23 +117,34 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
     call, noise = f"question {question.name!r}", _noise(question)
     text = question.sql or _counts(question, table)
     bounds = {what: (low, high) for what, (low, high) in question.bounds.items()}
-    tables = {table: views}
+    tables = query.rebounded({table: views}, question.at_most, None)
     keys = None
     if question.keys is not None:
         statement = query.prepare(text, tables, bounds)
         keys = declared(question.keys, statement.schema, home, call)
         _expect(question, keys, home, call)
-    asked = query.quoted(text, tables, **noise, delta=question.delta, keys=keys, bounds=bounds, name=question.name)
+    asked = query.quoted(
+        text, tables, **noise, within=question.within, loss=question.loss, delta=question.delta, keys=keys,
+        bounds=bounds, name=question.name,
+    )  # fmt: skip
 
     def answer() -> Answered:
         found = asked.charge()
-        cells, ends = found.released
-        return Answered({question.name: (cells, ends)}, {question.name: found.about}, {question.name: found.plot})
+        made = {question.name: found} | ({} if found.loss is None else {f"{question.name}{LOSS}": found.loss})
+        return Answered({name: one.released for name, one in made.items()}, {name: one.about for name, one in
+                        made.items()}, {question.name: found.plot})  # fmt: skip
 
     labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
     measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     price = Price.of(asked.quotes, asked.lost or Fraction(0), promise)
-    return Asked(question, " ".join(text.split()), asked.quotes, price, _expected(asked.quotes, measured), answer)
+    told = [quote for quote in asked.quotes if quote not in asked.losses]
+    least = None
+    if asked.lost is not None:
+        widest = asked.counts[asked.statement.widest]
+        unit = widest.node.resolution * widest.mechanism.grid
+        least = float(private_threshold(widest.node, widest.mechanism, asked.lost) / unit)
+    expected = _expected(told, measured)
+    return Asked(question, " ".join(text.split()), asked.quotes, price, expected, answer, least)
 
 
 def _noise(question: Question) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from wpinq.apps.publish.declared import (
     Checks,
     Data,
     File,
+    Page,
     Person,
     Question,
     Schedule,
@@ -35,9 +36,9 @@ from wpinq.exact import positive
 
 TABLES: dict[str, type[Table]] = {
     "data": Data, "data.unit": Person, "budget": Budget, "period": Schedule, "question": Question, "sink": Sink,
-    "checks": Checks, "words": Words, "stream": Stream, "alerts": Alerts,
+    "checks": Checks, "words": Words, "stream": Stream, "alerts": Alerts, "page": Page,
 }  # fmt: skip
-LATER = ("rho", "mechanism")
+LATER = ("rho", "mechanism", "within", "loss", "at_most")
 """Keys of a question that digests of older releases know nothing of."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 """Names of releases and questions: they become names of files and tables."""
@@ -108,7 +109,39 @@ def _plain(message: str) -> str:
         inside, _, key = table.rpartition(".")
         kind = get_type_hints(TABLES.get(inside.partition("[")[0], File)).get(key)
         return f"{table}: {what.partition('value ')[2]} is not known; there are {', '.join(_words(kind))}."
-    return f"{what[0].lower()}{what[1:]} {where}."
+    return _typed(what, table) or f"{what[0].lower()}{what[1:]} {where}."
+
+
+WANTED = {"object": "a table such as { key = 1 }", "array": "a list such as [1, 2]", "bool": "true or false",
+          "str": "text in quotes", "int": "a whole number", "float": "a number"}  # fmt: skip
+GOT = {"object": "a table", "array": "a list", "bool": "true or false", "str": "text", "int": "a whole number",
+       "float": "a number with a point"}  # fmt: skip
+"""Types of values as TOML has them."""
+
+
+def _typed(what: str, place: str) -> str:
+    """That a value is of another type, in the words of TOML; nothing where this is not what is wrong."""
+    found = re.fullmatch("Expected `([^`]*)`(?:, got `([^`]*)`| (.*))", what)
+    kinds = [] if found is None else [one for one in found[1].split(" | ") if one != "null"]
+    if found is None or not set(kinds) <= set(WANTED):
+        return ""
+    if place in ("question", "sink"):
+        return f"{place}: write it as [[{place}]], once for each."
+    if {"int", "float"} <= set(kinds):
+        kinds.remove("int")
+    wanted = " or ".join(WANTED[one] for one in kinds)
+    got = f", and not {GOT.get(found[2], found[2])}" if found[2] else f" {found[3]}"
+    return f"{place}: write {wanted}{got}."
+
+
+def plain(message: str) -> str:
+    """A message of the decoder about any file of TOML, whose tables are not those of a release.
+
+    >>> plain("Expected `object`, got `array` - at `$.data.views`")
+    'data.views: write a table such as { key = 1 }, and not a list.'
+    """
+    what, _, place = message.partition(" - at `$")
+    return _typed(what, place.strip(".`")) or f"{message}."
 
 
 def _words(kind: Any) -> Iterator[str]:
@@ -133,6 +166,7 @@ def _check(file: File, call: str) -> None:
     names = [question.name for question in file.question]
     for name in [*names, *([file.name] if file.name else [])]:
         named(name, call)
+    names += [f"{one.name}_loss" for one in file.question if one.loss is not None]
     if not names or len({name.lower() for name in names}) < len(names):
         raise PlanError(f"{call}: [[question]] is needed, each with a name of its own.")
     if not file.sink:
@@ -151,19 +185,30 @@ def _check(file: File, call: str) -> None:
         _one_of({"directory": sink.directory, "sqlite": sink.sqlite, "postgres": sink.postgres}, f"{call}: [[sink]]")
     if file.alerts is not None:
         _check_alerts(file.alerts, call)
+    if file.page is not None and not any((one.directory or "").partition("{")[0].strip("./") for one in file.sink):
+        raise PlanError(f"{call}: [page] is written beside the directories of periods; give a sink such as directory ="
+                        " 'out/{date}'.")  # fmt: skip
     if file.checks.totals is not False and not file.checks.totals > 0:
         raise PlanError(f"{call}: checks.totals: write a share above zero such as 0.5, or false.")
     if file.stream is not None:
-        _check_stream(file.stream, file.data, call)
+        _check_stream(file.stream, file.data, file.period, call)
     elif file.data.source.startswith("kafka://"):
         raise PlanError(f"{call}: a topic is followed; say in [stream] which column is a record's time (at), and how"
                         " late it may come (lateness).")  # fmt: skip
-    elif not any("{" in text for text in (file.data.source, file.data.query or "", file.data.where or "")):
-        raise PlanError(f"{call}: every period would read the same records; write {{date}} into data.source or "
-                        "data.query, or {start} and {end} into data.where.")  # fmt: skip
+    elif file.period.at is None and not any(
+        "{" in text for text in (file.data.source, file.data.query or "", file.data.where or "")
+    ):
+        raise PlanError(f"{call}: every period would read the same records; say in [period] which column is a record's "
+                        "time (at), or write {date} into data.source or data.query, or {start} and {end} into "
+                        "data.where.")  # fmt: skip
 
 
-def _check_stream(stream: Stream, data: Data, call: str) -> None:
+def _check_stream(stream: Stream, data: Data, period: Schedule, call: str) -> None:
+    if period.at is not None:
+        raise PlanError(f"{call}: of a stream [stream] says which column is a record's time (at); leave period.at out.")
+    if stream.late == "next" and data.unit is not None and data.unit.period is not None:
+        raise PlanError(f"{call}: stream.late = 'next' counts records of one period in another, where a person in one"
+                        f" {data.unit.period} would be in both; leave late or unit.period out.")  # fmt: skip
     if data.query is not None or data.table is not None or "{" in data.source:
         raise PlanError(f"{call}: a stream is a topic of Kafka or files that grow; no query, table or {{date}}.")
     if not (stream.lateness >= 0 and stream.every > 0) or (stream.keep or 0) < 0:
@@ -188,8 +233,13 @@ def _check_budget(budget: Budget, call: str) -> None:
 
 def _check_price(question: Question, call: str) -> None:
     gaussian = question.mechanism == "gaussian" or (question.mechanism is None and question.rho is not None)
+    if question.within is not None:
+        if question.epsilon is not None or gaussian or question.rho is not None:
+            raise PlanError(f"{call}: within chooses epsilon; leave epsilon and rho out.")
+        positive(question.within, f"{call}: within")
+        return
     if question.epsilon is None and question.rho is None:
-        raise PlanError(f"{call}: epsilon is missing, or rho; only a dataflow script says its own.")
+        raise PlanError(f"{call}: epsilon is missing, or rho or within; only a dataflow script says its own.")
     if gaussian is (question.rho is None) or gaussian is (question.epsilon is not None):
         raise PlanError(f"{call}: Gaussian noise costs rho and no epsilon, and other noise epsilon; give one of them.")
     positive(question.epsilon if question.rho is None else question.rho, f"{call}: {'rho' if gaussian else 'epsilon'}")
@@ -202,9 +252,10 @@ def _check_question(question: Question, call: str) -> None:
         _check_price(question, call)
     elif question.epsilon is not None or question.rho is not None or question.mechanism is not None:
         raise PlanError(f"{call}: a dataflow script says its own epsilon, rho and mechanism; leave them out here.")
-    allowed = {"sql": {"keys", "delta", "bounds"}, "counts": {"keys", "delta", "above"}, "degrees": set(),
+    asked = {"keys", "delta", "within", "loss", "at_most"}
+    allowed = {"sql": asked | {"bounds"}, "counts": asked | {"above"}, "degrees": set[str](),
                "dataflow": {"keys", "delta"}}[kind]  # fmt: skip
-    for name in ("keys", "delta", "bounds", "above"):
+    for name in ("keys", "delta", "bounds", "above", "within", "loss", "at_most"):
         if name not in allowed and getattr(question, name) not in (None, {}):
             raise PlanError(f"{call}: {name} does not go with {kind}.")
     if question.keys is not None and question.delta is not None:
@@ -227,7 +278,8 @@ def definition(file: File, home: Path) -> str:
     questions = [msgspec.to_builtins(one) for one in file.question]
     known = [{key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions]
     data = file.data
-    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query]))
+    at = [] if file.period.at is None else [file.period.at]
+    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query, *at]))
     for question in file.question:
         for given in (question.keys, question.dataflow):
             path = home / given if isinstance(given, str) else None

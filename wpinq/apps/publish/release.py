@@ -24,7 +24,7 @@ from wpinq.apps.publish.sinks import opened
 from wpinq.apps.publish.verifying import differences
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, Expected, takes
 from wpinq.core import RHO, Composition, Ledger, Promise
-from wpinq.errors import BudgetError, LedgerError, PlanError, WpinqError
+from wpinq.errors import BudgetError, LedgerError, PlanError, SourceError, WpinqError
 from wpinq.exact import decimal
 
 CLOCK = Expected("a function that gives the time", callable)
@@ -130,17 +130,23 @@ class Release:
 
     @takes(period=TEXT | NOTHING)
     def plan(self, period: str | None = None) -> Plan:
-        """Price a period without looking at records: of its source, names and types of columns are read.
+        """Price a period. No price depends on records: of its source, names and types of columns are read.
+
+        Then records are looked at, until each column that the questions read has a value.
 
         Raises:
-            SourceError, PlanError, BinError: It could not be published.
+            SourceError, PlanError, BinError: It could not be published, or a column that is read is null in every
+                record, as one is that was declared as another type.
         """
         wanted = self.period(period)
         promise, spent = self._books()
         unchanged(self.file.budget, promise)
         views = self._publisher.opening.imagined(wanted, curves=spent.curves)
         asked = self._publisher.asked(views, promise)
-        priced = [Priced(one.question.name, one.text, one.price, one.expected) for one in asked]
+        opening = self._publisher.opening
+        if not opening.followed and (nulls := self._publisher.nulls(wanted, asked, opening.reader(wanted))) is not None:
+            raise SourceError(nulls)
+        priced = [Priced(one.question.name, one.text, one.price, one.expected, one.threshold) for one in asked]
         return Plan(wanted.name, priced, said(self.file.budget), promise, spent, self.file.budget.per is not None)
 
     def _books(self) -> tuple[Promise, Composition]:
@@ -152,14 +158,18 @@ class Release:
         promise = new_promise(self.file.budget)
         return promise, promise.begun()
 
-    @takes(period=TEXT | NOTHING, accept=FLAG, again=FLAG)
-    def run(self, period: str | None = None, *, accept: bool = False, again: bool = False) -> Outcome:
+    @takes(period=TEXT | NOTHING, accept=FLAG, again=FLAG, check=FLAG)
+    def run(
+        self, period: str | None = None, *, accept: bool = False, again: bool = False, check: bool = False
+    ) -> Outcome:
         """Publish one period: exactly once, however often it is run, and wherever it was killed.
 
         Args:
             period: Its name; by default the last one that is over.
             accept: Publish it although a check holds it back.
             again: Charge for it again, if its records are others than those that it was charged for.
+            check: Refuse it before it is charged where a column that is read is null in every record. Without it that
+                is a warning, for the curator: a run that stopped would tell of the records.
 
         Raises:
             HeldError: A check holds it back; nothing was published.
@@ -169,7 +179,7 @@ class Release:
             PlanError, SourceError, BinError, LedgerError: It cannot be published.
         """
         with self._publisher.register.locked():
-            return self._publisher.run(self.period(period), accept=accept, again=again)
+            return self._publisher.run(self.period(period), accept=accept, again=again, check=check)
 
     @takes(periods=TEXT)
     def backfill(self, periods: str) -> Iterator[Outcome | WpinqError]:
@@ -242,6 +252,18 @@ class Release:
                 stage = "missing" if record is None else record.stage
                 result.append(Standing(period.name, stage, "; ".join(record.notes) if record else ""))
         return result
+
+    def late(self) -> list[str]:
+        """The published periods of which records came late or changed since; for the curator, and nothing is written.
+
+        Records are read once for each of them.
+        """
+        records, every = self._publisher.register.records(), self.file.period.every
+        return [
+            name for name, record in records.items()
+            if record.stage == "published" and record.every == every
+            and self._publisher.changed(record, Period.parse(name, every))
+        ]  # fmt: skip
 
     @takes(period=TEXT)
     def verify(self, period: str) -> list[str]:

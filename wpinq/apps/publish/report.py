@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import polars as pl
+
+from wpinq.apps.publish.curves import number
 from wpinq.apps.publish.declared import Words
 from wpinq.apps.publish.price import Price
 from wpinq.core import GAUSSIAN
@@ -25,6 +28,8 @@ NOT_PROTECTED = (
     " caches and the network of the machine are not controlled.",
     "Records are where they were, readable by their curator; the ledger's secret must stay secret.",
 )
+ROWS = 100
+"""Rows of a table that the report shows."""
 STYLE = """\
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 table{border-collapse:collapse;margin:1rem 0}td,th{border-bottom:1px solid #ccc;padding:.3rem .8rem;text-align:left}
@@ -33,12 +38,13 @@ img{max-width:100%;height:auto}code{overflow-wrap:anywhere}h1{font-size:1.6rem}h
 """
 
 
-def report(facts: Mapping[str, Any], words: Words) -> str:
-    """The report as Markdown. It says what was asked, at which cost, how it was protected, and what is not protected.
+def report(facts: Mapping[str, Any], words: Words, tables: Mapping[str, Any]) -> str:
+    """The report as Markdown. It says what was asked, the numbers, at which cost, and what is and is not protected.
 
     Args:
         facts: What is known of the period; see `edition.compose`.
         words: What the release file says about itself.
+        tables: The numbers and the ends of their intervals, by name of the table.
     """
     cost, budget = Price.read(facts["cost"]), facts["budget"]
     sums = budget.get("sums before"), budget.get("sums after")
@@ -61,7 +67,7 @@ def report(facts: Mapping[str, Any], words: Words) -> str:
         ),
         "## What was asked",
         "",
-        *(line for question in facts["questions"] for line in _question(question, facts["files"])),
+        *(line for question in facts["questions"] for line in _question(question, facts["files"], tables)),
         "## What is protected",
         "",
         f"The privacy unit is {plain(facts['protects'])}. Two data sets are neighbours if they differ in the records of"
@@ -87,7 +93,7 @@ def report(facts: Mapping[str, Any], words: Words) -> str:
     return "\n".join(lines)
 
 
-def _question(question: Mapping[str, Any], files: Mapping[str, str]) -> Iterator[str]:
+def _question(question: Mapping[str, Any], files: Mapping[str, str], tables: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {plain(question['name'])}"
     yield ""
     yield f"{plain(question['asked'])}"
@@ -102,10 +108,35 @@ def _question(question: Mapping[str, Any], files: Mapping[str, str]) -> Iterator
             rows.append(("left out", f"groups whose noisy count is below {table['threshold']:,.6g}"))
         rows += [("beside noise", clause) for clause in table["beside noise"]]
     yield from _table(("", ""), rows)
+    for sentence in question["left out"]:
+        yield plain(sentence)
+        yield ""
     for name in question["tables"]:
         if f"{name}.png" in files:
             yield f"![{plain(name)}]({name}.png)"
             yield ""
+        yield from _numbers(name, *tables[name])
+
+
+def _numbers(name: str, cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]]) -> Iterator[str]:
+    """The first numbers of a table, each with its interval of probability 95%."""
+    head = [part for one in cells.columns for part in ([one, f"{one}, 95%"] if one in ends else [one])]
+    rows = []
+    for place, row in enumerate(cells.head(ROWS).rows()):
+        found = []
+        for one, value in zip(cells.columns, row, strict=True):
+            found.append(number(value) if one in ends else "" if value is None else str(value))
+            if one in ends:
+                low, high = (end[place] for end in ends[one])
+                found.append("" if low is None or high is None else f"{number(low)} to {number(high)}")
+        rows.append(found)
+    yield f"| {' | '.join(map(plain, head))} |"
+    yield f"|{'---|' * len(head)}"
+    yield from (f"| {' | '.join(map(plain, row))} |" for row in rows)
+    yield ""
+    if cells.height > ROWS:
+        yield f"These are the first {ROWS} of {cells.height:,} rows; all are in the files of {plain(name)}."
+        yield ""
 
 
 def page(markdown: str, title: str) -> str:

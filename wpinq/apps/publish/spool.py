@@ -6,7 +6,8 @@ directory of Parquet files that stays as it is, so that publishing it is what pu
 
 Which periods there are, and when they close, follows from the clock and the release file, never from records: one
 record with a wrong time neither opens a period nor closes one (privacy rule 13). A record of a period that is closed
-already, or that lies before the first one or more than a period ahead, is left out, by its own time alone.
+already, or that lies before the first one or more than a period ahead, is left out, by its own time alone; with
+`late = "next"` one of a closed period is counted in the first one that is open.
 """
 
 from __future__ import annotations
@@ -50,14 +51,17 @@ class Spool:
         at: The column of a record's own time; None for the time at which it is read.
         period: Which periods there are.
         now: The time, from which on there are periods where the release file names no first one.
+        late: Whether a record of a closed period is counted in the first one that is open.
 
     Raises:
         BusyError: Another process writes to it.
         SourceError: It cannot be written.
     """
 
-    def __init__(self, place: Path, schema: Schema, at: str | None, period: Schedule, now: dt.datetime) -> None:
-        self._place, self._schema, self._at, self._period = place, schema, at, period
+    def __init__(
+        self, place: Path, schema: Schema, at: str | None, period: Schedule, now: dt.datetime, *, late: bool = False
+    ) -> None:
+        self._place, self._schema, self._at, self._period, self._late = place, schema, at, period, late
         self._open, self._state = place / "open", dict[str, Any]()
         try:
             for each in (place, self._open):
@@ -163,7 +167,10 @@ class Spool:
         if self._schema[self._at].kind is Kind.INSTANT:
             time = time.dt.convert_time_zone(self._period.zone).dt.replace_time_zone(None)
         for period in through(self.first, max(latest, self.first).next):
-            own = frame.filter(time.is_between(period.start, period.end, closed="left"))
+            start = period.start
+            if self._late and period == self.first:
+                start = Period.parse(self._state.get("begin", period.name), self._period.every).start
+            own = frame.filter(time.is_between(start, period.end, closed="left"))
             if own.height:
                 yield period, own
 
@@ -185,7 +192,7 @@ class Spool:
         if not path.exists():
             here = now.astimezone(ZoneInfo(self._period.zone)).replace(tzinfo=None)
             begin = Period.parse(str(first), self._period.every) if first else Period.of(here, self._period.every)
-            self._state = {"positions": {}, "pieces": 0, "first": begin.name}
+            self._state = {"positions": {}, "pieces": 0, "first": begin.name, "begin": begin.name}
             self._enter()
         state: dict[str, Any] = json.loads(path.read_text())
         Period.parse(state["first"], self._period.every)

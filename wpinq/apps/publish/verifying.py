@@ -47,6 +47,9 @@ def differences(publisher: Publisher, period: Period) -> list[str]:
     except SourceError as error:
         return [str(error)]
     found = [place.differs(edition) for place in publisher.places]
+    for root, files in publisher.shown():
+        found += [f"{root / name}: is another than the periods give" for name, content in files.items()
+                  if not (root / name).is_file() or (root / name).read_bytes() != content]  # fmt: skip
     evidence = json.loads(edition.files[FACTS])
     if evidence != {name: fact for name, fact in record.facts.items() if name not in UNSAID}:
         found.append(f"{FACTS}: says other facts than the register")

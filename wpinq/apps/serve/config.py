@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 
 from wpinq.apps.publish.declared import Number, Person
+from wpinq.apps.publish.reading import plain
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
 
@@ -183,7 +184,7 @@ def read(path: Path) -> Config:
     try:
         config = msgspec.convert({**given, "home": str(path.parent)}, Config)
     except msgspec.ValidationError as error:
-        raise PlanError(f"{path}: {error}") from None
+        raise PlanError(f"{path}: {plain(str(error)).removesuffix('.')}.") from None
     _check(config, str(path))
     return config
 

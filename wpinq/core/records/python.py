@@ -48,7 +48,7 @@ def cell(value: Any, kind: Kind) -> Any:
 
 
 def fitted(value: Any, kind: Kind) -> Any:
-    """What stands for a value in a column of this kind: None for NaN among numbers.
+    """What stands for a value in a column of this kind: None for NaN among numbers, and UTC for a time with its zone.
 
     Raises:
         BinError, ValueError, TypeError, ArithmeticError, RecursionError: It is no value of this kind.
@@ -63,6 +63,8 @@ def fitted(value: Any, kind: Kind) -> Any:
         return bool(result)
     if kind is Kind.INT and isinstance(result, int) and -(2**63) <= result < 2**63:
         return result
+    if kind is Kind.TIME and isinstance(result, dt.datetime) and result.tzinfo is not None:
+        return result.astimezone(dt.UTC).replace(tzinfo=None)
     aware = isinstance(result, dt.datetime) and result.tzinfo is not None
     if type(result) is TYPES.get(kind) and aware is (kind is Kind.INSTANT):
         return result

@@ -8,7 +8,9 @@ A field of a text file, or a text under a declared type, is read so; anything el
 - boolean: `true`, `false` in any case, `1`, `0`.
 - bytes: the field as it stands.
 - date: `2026-12-31`, of the years 1 to 9999.
-- timestamp: `2026-12-31 23:59[:59[.123456]]`, with a blank or a `T`. With a zone, `Z` or `+01:00` must follow.
+- timestamp: `2026-12-31 23:59[:59[.123456]]`, with a blank or a `T`. With an offset after it (`Z`, `UTC`, `+01:00`,
+  `+0100`, `+01`), or as web servers write it (`31/Dec/2026:23:59:59 +0100`), it is the same instant in UTC.
+- timestamp with a zone: the same, and an offset must be there.
 - duration: `[-]H:MM:SS[.123456]`.
 """
 
@@ -30,7 +32,12 @@ UTF8 = (
     r"|\xF4[\x80-\x8F][\x80-\xBF]{2})*\z"
 )
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+FORMAT = 2
+"""Of this grammar: the records of what is read by another one are others."""
 CLOCK = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
+OFFSET = r"(?: ?(?:Z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))$"
+SERVER = r"^[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}(?::[0-9]{2}){3} [+-][0-9]{4}$"
+"""How web servers write a time."""
 SPAN = r"^(-?)([0-9]{1,9}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?$"
 
 
@@ -119,18 +126,36 @@ def parsed(text: pl.Expr, kind: Kind) -> pl.Expr:
         return pl.when(text.str.contains(DATE)).then(text).str.to_date("%Y-%m-%d", strict=False)
     if kind is Kind.SPAN:
         return _span(text)
-    zone = kind is Kind.INSTANT
-    form = CLOCK + (r"(?:Z|[+-][0-9]{2}:[0-9]{2})$" if zone else "$")
-    clean = (
-        pl.when(text.str.contains(form))
-        .then(text)
-        .str.replace("T", " ", literal=True)
-        .str.replace(r"^(.{16})($|Z|[+-])", "${1}:00$2")
-        .str.replace(r"Z$", "+00:00")
+    if kind is Kind.INSTANT:
+        return _instant(text)
+    plain = text.str.contains(CLOCK + "$")
+    clean = _whole(pl.when(plain).then(text))
+    naive = clean.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+    return pl.coalesce(naive, _instant(pl.when(~plain).then(text)).dt.replace_time_zone(None))
+
+
+def _instant(text: pl.Expr) -> pl.Expr:
+    """A time with its offset; each form has its turn with the texts that no other one takes."""
+    usual = text.str.contains(CLOCK + r"(?:Z|[+-][0-9]{2}:[0-9]{2})$")
+    rest = pl.when(~usual).then(text)
+    short = (
+        pl.when(rest.str.contains(CLOCK + OFFSET))
+        .then(rest)
+        .str.replace(r" ?([+-][0-9]{2}):?([0-9]{2})$", "${1}:$2")
+        .str.replace(r" ?([+-][0-9]{2})$", "${1}:00")
+        .str.replace(r" ?(?:Z|UTC|GMT)$", "Z")
     )
-    if not zone:
-        return clean.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
-    return clean.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", time_unit="us", time_zone="UTC", strict=False)
+    clean = _whole(pl.when(usual).then(text).otherwise(short)).str.replace(r"Z$", "+00:00")
+    server = pl.when(rest.str.contains(SERVER)).then(rest)
+    return pl.coalesce(
+        clean.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", time_unit="us", time_zone="UTC", strict=False),
+        server.str.to_datetime("%d/%b/%Y:%H:%M:%S %z", time_unit="us", time_zone="UTC", strict=False),
+    )
+
+
+def _whole(text: pl.Expr) -> pl.Expr:
+    """Times with a blank between day and clock, and with seconds."""
+    return text.str.replace("T", " ", literal=True).str.replace(r"^(.{16})($|Z|[+-])", "${1}:00$2")
 
 
 def _span(text: pl.Expr) -> pl.Expr:

@@ -32,6 +32,7 @@ CASTS = {
     (Kind.FLOAT, Kind.INT),
     (Kind.BOOL, Kind.INT),
     (Kind.DATE, Kind.TIME),
+    (Kind.INSTANT, Kind.TIME),
 }
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -172,6 +173,8 @@ def declared(natural: pl.Series, own: Kind | None, kind: Kind) -> pl.Series:
         return parse_column(natural, kind)
     if own is Kind.FLOAT and kind is Kind.INT:
         natural = natural.set(natural.floor() != natural, None)
+    if own is Kind.INSTANT:
+        return natural.dt.replace_time_zone(None)  # they are in UTC
     return natural.cast(polars_type(kind), strict=False)
 
 

@@ -66,8 +66,9 @@ class TextReader(FileReader):
 
     @property
     def way(self) -> tuple[object, ...]:
-        """The format, and how a line is cut into fields."""
-        return (type(self).__name__, self.found.form, self.fields, self.origins, self.delimiter, self.quotes)
+        """The format, how a line is cut into fields, and how these are read."""
+        cut = (self.fields, self.origins, self.delimiter, self.quotes)
+        return (type(self).__name__, self.found.form, *cut, f"grammar {convert.FORMAT}")
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

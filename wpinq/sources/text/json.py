@@ -1,6 +1,7 @@
 """Lines of JSON: an object on each, of which the declared keys are read.
 
-The value of a key is read as a field of a text file is, and what lies deeper is its text. A line that is no object is
+The value of a key is read as a field of a text file is, and what lies deeper is its text. A name with dots is a path,
+`request.headers.0`, unless an object has a key of that name. A line that is no object is
 dropped, by itself and uncounted; of a key that stands twice the last one counts.
 """
 
@@ -58,15 +59,29 @@ def check_keys(schema: Schema, where: str) -> None:
 
 def objects(lines: Any) -> tuple[pl.Series, pl.Series]:
     """Which lines of bytes are objects, as text, and the mask of them."""
-    text = convert.valid_text(lines, "message")
+    return objects_of(convert.valid_text(lines, "message"))
+
+
+def objects_of(text: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The same of lines of text."""
     mask = text.str.json_path_match("$").is_not_null() & text.str.contains(r"^\s*\{").fill_null(value=False)
     return text.filter(mask), mask
 
 
 def values(text: pl.Series, schema: Schema) -> pl.DataFrame:
-    """The values of the keys of objects."""
-    found = [text.str.json_path_match(f'$["{column.name}"]').alias(column.name) for column in schema]
+    """The values of the keys of objects; of a name with dots, where no key is written so, what lies there."""
+    found = [_value(text, column.name) for column in schema]
     return in_columns(
         [one if column.kind is Kind.TEXT else convert.parse_column(one, column.kind)
          for one, column in zip(found, schema, strict=True)]
     )  # fmt: skip
+
+
+def _value(text: pl.Series, name: str) -> pl.Series:
+    key = text.str.json_path_match(f'$["{name}"]').alias(name)
+    parts = name.split(".")
+    if len(parts) == 1 or "" in parts:
+        return key
+    path = "$" + "".join(f"[{part}]" if part.isdecimal() and part.isascii() else f'["{part}"]' for part in parts)
+    deeper = text.str.json_path_match(path)
+    return key.zip_with(key.is_not_null(), deeper)

@@ -27,7 +27,7 @@ END = 1 << 63
 @contextmanager
 def opened(file: File) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """A file's contents, unzipped if need be, and the file itself, whose position tells how far we are."""
-    with file.path.open("rb", buffering=0) as raw:
+    with file.path.open("rb", buffering=0) if file.kept is None else file.kept.opened(file.size) as raw:
         plain = cast("BinaryIO", raw)
         if not file.zipped:
             yield plain, plain

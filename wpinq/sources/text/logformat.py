@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wpinq.core.records.schema import Kind
 from wpinq.errors import SourceError
@@ -62,12 +62,27 @@ class LogFormat:
         kinds: The columns of the records, in the order of the line.
         clocks: How times are written, by column.
         scale: What a number of a time counts, in parts of a second, by column.
+        paths: Of a log whose lines are objects of JSON where each column is; there is no pattern then.
+        only: Of such a log a path, and a pattern of what is there in an object that is a record.
+        comments: What a line begins with that is none, and that nobody needs to be told of.
     """
 
     pattern: str
     kinds: Mapping[str, Kind]
     clocks: Mapping[str, str]
     scale: Mapping[str, int]
+    paths: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[str, str] = ("$", "")
+    comments: str = ""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that says which records a line gives, for fingerprints."""
+        return (
+            self.pattern,
+            *(f"{name} {path}" for name, path in self.paths.items()),
+            *(self.only if self.paths else ()),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +97,12 @@ class _Variable:
     scale: int = 1
 
 
-def compiled(text: str) -> LogFormat:
+def compiled(text: str, others: Mapping[str, LogFormat] | None = None) -> LogFormat:
     """The format that a name or a string of nginx or Apache stands for.
+
+    Args:
+        text: It.
+        others: Formats that have a name and no such string.
 
     Raises:
         SourceError: It is none, or its fields could not be told apart.
@@ -91,12 +110,15 @@ def compiled(text: str) -> LogFormat:
     >>> list(compiled('$remote_addr [$time_local] "$request" $status $request_time').kinds)
     ['host', 'time', 'method', 'page', 'protocol', 'status', 'request_time']
     """
+    others = others or {}
+    if text in others:
+        return others[text]
     text = APACHE.get(text) or _unwrapped(text)
     parts = list(_nginx(text) if _VARIABLE.search(text) else _apache(text))
     if not any(isinstance(part, _Variable) for part in parts) or text.startswith("{"):
         raise SourceError(
-            f"format={text!r}: is no format; there are {', '.join(APACHE)}, strings of nginx ('$remote_addr ...') and "
-            "Apache ('%h ...'), and 'json' for lines of JSON, with columns=."
+            f"format={text!r}: is no format; there are {', '.join((*APACHE, *others))}, strings of nginx "
+            "('$remote_addr ...') and Apache ('%h ...'), and 'json' for lines of JSON, with columns=."
         )
     taken: set[str] = {"method", "page", "protocol"} if any(_is_request(part) for part in parts) else set()
     pattern, kinds, clocks, scale = "", dict[str, Kind](), dict[str, str](), dict[str, int]()

@@ -19,8 +19,10 @@ from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns, chosen
 from wpinq.sources.files import Files
 from wpinq.sources.text.csv import TextReader
+from wpinq.sources.text.json import objects_of
 from wpinq.sources.text.lines import Block, as_lines
-from wpinq.sources.text.logformat import QUOTED, LogFormat, compiled
+from wpinq.sources.text.logformat import QUOTED, LogFormat
+from wpinq.sources.text.servers import named
 
 KINDS = {
     "host": Kind.TEXT, "identity": Kind.TEXT, "user": Kind.TEXT, "time": Kind.INSTANT, "method": Kind.TEXT,
@@ -53,7 +55,7 @@ class WebLogReader(TextReader):
     @property
     def way(self) -> tuple[object, ...]:
         """The way of lines, and their format where it is declared."""
-        return (*super(WebLogReader, self).way, *(() if self.form is EITHER else (self.form.pattern,)))
+        return (*super(WebLogReader, self).way, *(() if self.form is EITHER else self.form.told))
 
     def frames(self, block: Block, schema: Schema) -> Iterator[pl.DataFrame]:
         """The records of a block of whole lines."""
@@ -73,7 +75,7 @@ def open_weblog(found: Files, columns: Columns, declared: str | None = None) -> 
     Raises:
         SourceError: A column is declared that there is not, or of another type, or the format is none.
     """
-    form = EITHER if declared is None else compiled(declared)
+    form = EITHER if declared is None else named(declared)
     schema = chosen(form.kinds, columns, found.given)
     for column in schema:
         kind = form.kinds[column.name]
@@ -92,13 +94,30 @@ def parse(lines: pl.Series, form: LogFormat = EITHER) -> pl.DataFrame:
     >>> parse(pl.Series([line, "nonsense"])).select("user", "page", "size").rows()
     [('ann', '/a', None)]
     """
-    fields = lines.alias("line").to_frame().select(pl.col("line").str.extract_groups(form.pattern)).unnest("line")
-    fields = fields.filter(pl.col(fields.columns[0]).is_not_null())
+    fields, _ = cut(lines, form)
     if "request" in fields.columns:
         fields = fields.with_columns(pl.col("request").str.extract_groups(REQUEST)).unnest("request")
     written = pl.col(pl.String)
-    fields = fields.with_columns(pl.when(written != "-").then(written))
+    empty = ["-", ""] if form.paths else ["-"]
+    fields = fields.with_columns(pl.when(~written.is_in(empty)).then(written))
     return fields.select(_typed(name, kind, form) for name, kind in form.kinds.items())
+
+
+def cut(lines: pl.Series, form: LogFormat) -> tuple[pl.DataFrame, pl.Series]:
+    """The fields of the lines that are of a form, as they are written, and the mask of these lines."""
+    line = pl.col("line")
+    if not form.paths:
+        fields = lines.alias("line").to_frame().select(line.str.extract_groups(form.pattern)).unnest("line")
+        mask = fields.to_series(0).is_not_null()
+        return fields.filter(mask), mask
+    text, mask = objects_of(lines)
+    path, pattern = form.only
+    found = text.alias("line").to_frame().select(
+        line.str.json_path_match(path).str.contains(pattern).fill_null(value=False).alias("\0only"),
+        *(line.str.json_path_match(where).alias(name) for name, where in form.paths.items()),
+    )  # fmt: skip
+    only = found.drop_in_place("\0only")
+    return found.filter(only), mask.scatter(mask.arg_true().filter(only.not_()), False)
 
 
 def _typed(name: str, kind: Kind, form: LogFormat) -> pl.Expr:
@@ -107,8 +126,11 @@ def _typed(name: str, kind: Kind, form: LogFormat) -> pl.Expr:
     if clock == "clf":
         known = pl.when(field.str.contains(TIME)).then(field)
         return known.str.to_datetime("%d/%b/%Y:%H:%M:%S %z", time_unit="us", time_zone="UTC", strict=False).alias(name)
-    if clock == "epoch":
-        return _since_1970(field, form.scale[name]).alias(name)
+    if clock == "tab":
+        return convert.parsed(field.str.replace("\t", "T", literal=True) + "Z", Kind.INSTANT).alias(name)
+    if clock in ("epoch", "either"):
+        counted = _since_1970(field, form.scale[name]).alias(name)
+        return counted if clock == "epoch" else pl.coalesce(counted, convert.parsed(field, kind))
     if kind is Kind.TEXT:
         return field
     if kind is Kind.INSTANT:

@@ -48,6 +48,21 @@ class Directory:
         odd = sorted(name for name in there.keys() | wanted.keys() if there.get(name) != wanted.get(name))
         return f"{self._place(edition.period)}: other content in {', '.join(odd)}" if odd else None
 
+    @property
+    def root(self) -> Path | None:
+        """The directory that those of all periods lie in; None where it is the release's own."""
+        fixed = self._pattern.partition("{")[0].rpartition("/")[0]
+        return self._home / fixed if fixed.strip("./") or fixed.startswith("/") else None
+
+    def link(self, period: Period) -> str:
+        """The directory of a period, from there."""
+        return str(self._place(period).relative_to(self.root or self._home))
+
+    @property
+    def formats(self) -> list[str]:
+        """The endings of the tables."""
+        return sorted(suffix[1:] for suffix in self._suffixes)
+
     def _place(self, period: Period) -> Path:
         text = period.filled(self._pattern)
         if text == self._pattern:

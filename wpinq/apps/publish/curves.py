@@ -1,0 +1,161 @@
+"""Curves of released numbers over time as SVG: a line with its band, which needs no script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+BLUE, SKY = "#0072b2", "#56b4e9"
+"""Colours where no style sheet says others."""
+DOTS = 60
+"""Points that are marked one by one; of more the line is enough."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A number of one period.
+
+    Attributes:
+        period: Its name.
+        value: The number; None where the period has none.
+        low, high: Where its interval begins and ends.
+    """
+
+    period: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval, or the number itself where there is none."""
+        value = self.value or 0.0
+        return value if self.low is None else self.low, value if self.high is None else self.high
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a picture is, in its own units, and how many names of periods it has room for."""
+
+    wide: int
+    high: int
+    names: int
+
+
+LARGE, SMALL = Size(400, 190, 4), Size(260, 110, 2)
+LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 22
+
+
+def number(value: float | None) -> str:
+    """A number for people.
+
+    >>> [number(one) for one in (None, 12345.0, 0.51234567, -3.0)]
+    ['', '12,345', '0.512346', '-3']
+    """
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
+
+
+def short(value: float) -> str:
+    """A number for an axis.
+
+    >>> [short(one) for one in (0, 950.0, 12500.0, 3e6, 0.25)]
+    ['0', '950', '12.5k', '3M', '0.25']
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Round numbers that enclose a range, from 0 on where it lies above.
+
+    >>> ticks(130, 870)
+    [0.0, 500.0, 1000.0]
+    >>> ticks(-3, 4)
+    [-4.0, -2.0, 0.0, 2.0, 4.0]
+    >>> ticks(0, 6200)
+    [0.0, 2000.0, 4000.0, 6000.0, 8000.0]
+    """
+    low, high = min(low, 0.0), max(high, 0.0)
+    if high == low:
+        return [0.0, 1.0]
+    rough = (high - low) / 4
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [place * step for place in range(first, last + 1)]
+
+
+def curve(points: Sequence[Point], size: Size, label: str) -> str:
+    """A curve with its band; one period alone is a point with a whisker.
+
+    Args:
+        points: The periods, in order.
+        size: How large it is.
+        label: What it shows, for who cannot see it.
+    """
+    there = [point for point in points if point.value is not None]
+    ends = [end for point in there for end in point.ends]
+    axis = ticks(min(ends, default=0.0), max(ends, default=1.0))
+    right, bottom = size.wide - RIGHT, size.high - BOTTOM
+    step = (right - LEFT) / max(len(points) - 1, 1)
+    across = {point.period: LEFT + step * place if len(points) > 1 else (LEFT + right) / 2
+              for place, point in enumerate(points)}  # fmt: skip
+
+    def up(value: float) -> float:
+        return bottom - (value - axis[0]) / (axis[-1] - axis[0]) * (bottom - TOP)
+
+    parts = []
+    for tick in axis:
+        parts.append(f'<path class="grid" stroke="#ccc" d="M{LEFT} {up(tick):.1f}H{right}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{up(tick) + 4:.1f}" text-anchor="end">{short(tick)}</text>')
+    for run in _runs(points):
+        xs = [f"{across[point.period]:.1f}" for point in run]
+        highs = [f"{x} {up(point.ends[1]):.1f}" for x, point in zip(xs, run, strict=True)]
+        lows = [f"{x} {up(point.ends[0]):.1f}" for x, point in zip(xs, run, strict=True)]
+        values = [f"{x} {up(point.value or 0.0):.1f}" for x, point in zip(xs, run, strict=True)]
+        if len(run) == 1:
+            parts.append(f'<path class="whisker" stroke="{BLUE}" d="M{highs[0]}L{lows[0]}"/>')
+        else:
+            parts.append(f'<path class="band" fill="{SKY}" opacity=".35" d="M{"L".join([*highs, *reversed(lows)])}Z"/>')
+            parts.append(f'<path class="line" fill="none" stroke="{BLUE}" d="M{"L".join(values)}"/>')
+    if len(there) <= DOTS:
+        for point in there:
+            told = f"{point.period}: {number(point.value)} ({number(point.low)} to {number(point.high)})"
+            parts.append(f'<circle cx="{across[point.period]:.1f}" cy="{up(point.value or 0.0):.1f}" r="2.5"><title>'
+                         f"{escape(told)}</title></circle>")  # fmt: skip
+    parts += _names(points, across, size)
+    shape = f'viewBox="0 0 {size.wide} {size.high}" font-size="11" fill="currentColor"'
+    head = f'<svg {shape} role="img" aria-label="{escape(label)}">'
+    return f"{head}{''.join(parts)}</svg>"
+
+
+def _runs(points: Sequence[Point]) -> list[list[Point]]:
+    """Stretches of periods that have a number."""
+    runs: list[list[Point]] = [[]]
+    for point in points:
+        if point.value is None:
+            runs.append([])
+        else:
+            runs[-1].append(point)
+    return [run for run in runs if run]
+
+
+def _names(points: Sequence[Point], across: dict[str, float], size: Size) -> list[str]:
+    """The names of some periods, the first and the last among them."""
+    last = len(points) - 1
+    many = min(size.names, len(points))
+    places = sorted({round(last * place / max(many - 1, 1)) for place in range(many)})
+    found = []
+    for place in places:
+        anchor = "middle" if last == 0 or 0 < place < last else "end" if place else "start"
+        x = across[points[place].period]
+        found.append(
+            f'<text x="{x:.1f}" y="{size.high - 6}" text-anchor="{anchor}">{escape(points[place].period)}</text>'
+        )
+    return found

@@ -1,0 +1,282 @@
+"""The page of a release: all periods, each question as curves with their bands, and feeds of the latest numbers.
+
+It is written from what was published and from the release file alone, so it is the same however often it is written,
+and a file that is right already is left as it is.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wpinq.apps.publish.curves import LARGE, SMALL, Point, curve, number
+from wpinq.apps.publish.declared import Page
+from wpinq.apps.publish.edition import FACTS, INTERVALS, PAGE
+from wpinq.apps.publish.price import Price
+from wpinq.apps.publish.questions import LOSS
+from wpinq.storage import appearing, settle
+
+INDEX, JSON, CSV = "index.html", "latest.json", "latest.csv"
+ROWS = 10_000
+"""Rows of each table in the feeds, those with the largest numbers."""
+SHOWN = 100
+"""Rows of each table on the page."""
+STYLE = """\
+:root{--ink:#1d2733;--faint:#5b6875;--line:#d9dfe5;--paper:#fff;--card:#f6f8fa;--blue:#0072b2;--band:#56b4e9}
+@media(prefers-color-scheme:dark){:root{--ink:#e3e8ee;--faint:#98a4b1;--line:#333d48;--paper:#12171d;--card:#1a2129;\
+--blue:#6cc0f0;--band:#2f7fb0}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:62rem;padding:1.5rem 1rem 3rem;background:var(--paper);color:var(--ink);\
+font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
+h1{font-size:1.7rem;line-height:1.2;margin:0 0 .4rem}h2{font-size:1.25rem;margin:2.4rem 0 .2rem}
+h3{font-size:.95rem;margin:0;font-weight:600;overflow-wrap:anywhere}
+p{margin:.3rem 0;max-width:46rem}a{color:var(--blue)}.faint{color:var(--faint);font-size:.88rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(15rem,100%),1fr));gap:.8rem;margin:1rem 0}
+.card{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:.7rem .8rem .4rem}
+.wide{max-width:36rem;margin:1rem 0}.value{font-size:1.5rem;font-weight:600;font-variant-numeric:tabular-nums}
+svg{display:block;width:100%;height:auto;margin-top:.3rem}svg text{font:11px system-ui,sans-serif;fill:var(--faint)}
+.grid{stroke:var(--line);stroke-width:1}.band{fill:var(--band);opacity:.35}
+.line{fill:none;stroke:var(--blue);stroke-width:1.8;stroke-linejoin:round}
+.whisker{stroke:var(--blue);stroke-width:1.5}circle{fill:var(--blue)}
+table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums;font-size:.92rem}
+td,th{border-bottom:1px solid var(--line);padding:.25rem .9rem .25rem 0;text-align:left;font-weight:400}
+th{color:var(--faint)}td.n,th.n{text-align:right}.scroll{overflow-x:auto}
+code{font-size:.86rem;overflow-wrap:anywhere}summary{cursor:pointer;color:var(--blue);margin:.4rem 0}
+"""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A period that was published.
+
+    Attributes:
+        name: Its name.
+        files: Where its files are kept.
+        link: Its directory, from the page.
+        facts: Its evidence.
+    """
+
+    name: str
+    files: Path
+    link: str
+    facts: Mapping[str, Any]
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of its tables, as the questions stand."""
+        return [name for question in self.facts["questions"] for name in question["tables"]]
+
+    def table(self, name: str) -> tuple[pl.LazyFrame, dict[str, tuple[str, str]]] | None:
+        """A table, and which columns hold the ends of which numbers; None where it has none of this name."""
+        path = self.files / f"{name}.parquet"
+        if not path.is_file():
+            return None
+        return pl.scan_parquet(path, glob=False), json.loads(pl.read_parquet_metadata(path)[INTERVALS])
+
+
+def published(name: str, files: Path, link: str) -> Published:
+    """A period, from its files."""
+    return Published(name, files, link, json.loads((files / FACTS).read_text()))
+
+
+def pages(title: str, words: Page, periods: Sequence[Published], formats: Sequence[str]) -> dict[str, bytes]:
+    """The page and its feeds, by name.
+
+    Args:
+        title: What it is headed with.
+        words: What the release file says of the page.
+        periods: All that were published, in order; one at the least.
+        formats: In which formats tables lie in a period's directory.
+    """
+    body = "".join(_body(words.title or title, words, periods, formats))
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(words.title or title)}</title>"
+        f'<link rel="alternate" type="application/json" href="{JSON}"><style>{STYLE}</style>'
+    )
+    start = f'<!doctype html>\n<html lang="{escape(words.language)}">'
+    return {
+        INDEX: f"{start}<head>{head}</head><body>{body}</body></html>\n".encode(),
+        **feeds(words.title or title, periods[-1]),
+    }
+
+
+def put(place: Path, files: Mapping[str, bytes]) -> None:
+    """Write files that are others than those that are there, each whole or not at all."""
+    for name, content in files.items():
+        path = place / name
+        if not path.is_file() or path.read_bytes() != content:
+            with appearing(path, 0o644) as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            settle(place)
+
+
+def feeds(title: str, latest: Published) -> dict[str, bytes]:
+    """The latest numbers for programs: each table as it is, and all in one list."""
+    tables, lines = {}, []
+    for name in latest.tables:
+        found = latest.table(name)
+        if found is None:
+            continue
+        frame, ends = found
+        rows, whole = _top(frame, ends, ROWS), frame.select(pl.len()).collect().item()
+        tables[name] = {"rows": whole, "columns": rows.columns, "data": rows.rows()}
+        keys = _keys(rows, ends)
+        for row in rows.iter_rows(named=True):
+            group = ", ".join(str(row[key]) for key in keys)
+            lines += [(latest.name, name, group, column, row[column], row[low], row[high])
+                      for column, (low, high) in ends.items()]  # fmt: skip
+    told = {
+        "title": title, "period": latest.facts["period"], "at": latest.facts["at"],
+        "protects": latest.facts["protects"], "cost": latest.facts["cost"], "level": 0.95,
+        "report": f"{latest.link}/{PAGE}", "tables": tables,
+    }  # fmt: skip
+    text, names = io.StringIO(), ["period", "table", "group", "column", "value", "low", "high"]
+    kinds = dict.fromkeys(names[:4], pl.String) | dict.fromkeys(names[4:], pl.Float64)
+    pl.DataFrame(lines, schema=kinds, orient="row").write_csv(text)
+    return {JSON: (json.dumps(told, default=str, indent=1) + "\n").encode(), CSV: text.getvalue().encode()}
+
+
+def _body(title: str, words: Page, periods: Sequence[Published], formats: Sequence[str]) -> Iterator[str]:
+    latest = periods[-1]
+    yield f"<header><h1>{escape(title)}</h1>"
+    yield "".join(f"<p>{escape(part)}</p>" for part in (words.words or "").split("\n\n") if part.strip())
+    yield (
+        f'<p class="faint">Latest: {escape(latest.name)}. Each number has noise; its interval, or the band of a curve,'
+        " holds the number without noise with probability 95%."
+        f' <a href="{CSV}">{CSV}</a>, <a href="{JSON}">{JSON}</a></p></header>'
+    )
+    yield "<main>"
+    for question in latest.facts["questions"]:
+        yield f"<section><h2>{escape(question['name'].replace('_', ' '))}</h2>"
+        yield f'<p class="faint"><code>{escape(question["asked"])}</code></p>'
+        for name in question["tables"]:
+            if not name.endswith(LOSS):
+                yield from _table(name, words, periods, formats)
+        yield from (f'<p class="faint">{escape(one)}</p>' for one in question.get("left out", []))
+        yield "</section>"
+    yield from _protected(latest)
+    yield from _all(periods)
+    yield "</main>"
+
+
+def _table(name: str, words: Page, periods: Sequence[Published], formats: Sequence[str]) -> Iterator[str]:
+    found = periods[-1].table(name)
+    if found is None:
+        return
+    frame, ends = found
+    rows = _top(frame, ends, SHOWN)
+    keys = _keys(rows, ends)
+    if not keys:
+        for column in ends:
+            points = _over_time(name, column, {}, periods)
+            label = f"{column} of each period"
+            drawn = f"<h3>{escape(column)}</h3>{_latest(points[-1])}{curve(points, LARGE, label)}"
+            yield f'<div class="card wide">{drawn}</div>'
+        return
+    column = next(iter(ends))
+    yield f'<div class="cards" aria-label="{escape(column)}">'
+    for row in rows.head(words.show).iter_rows(named=True):
+        group = {key: row[key] for key in keys}
+        label = ", ".join("none" if one is None else str(one) for one in group.values())
+        points = _over_time(name, column, group, periods)
+        drawn = curve(points, SMALL, f"{column} of {label}")
+        yield f'<div class="card"><h3>{escape(label)}</h3>{_latest(points[-1])}{drawn}</div>'
+    yield "</div>"
+    whole = frame.select(pl.len()).collect().item()
+    many = f"The {SHOWN} largest of {whole:,} rows" if whole > rows.height else f"All {whole:,} rows"
+    files = ", ".join(f'<a href="{escape(periods[-1].link)}/{name}.{one}">{name}.{one}</a>' for one in formats)
+    yield f"<details><summary>{many} of {escape(periods[-1].name)}</summary><p class=faint>{files}</p>"
+    yield f'<div class="scroll">{_rows(rows, keys, ends)}</div></details>'
+
+
+def _rows(rows: pl.DataFrame, keys: Sequence[str], ends: Mapping[str, tuple[str, str]]) -> str:
+    head = "".join(f"<th>{escape(key)}</th>" for key in keys)
+    head += "".join(f'<th class="n">{escape(one)}</th><th class="n">interval</th>' for one in ends)
+    body = []
+    for row in rows.iter_rows(named=True):
+        cells = "".join(f"<td>{escape('none' if row[key] is None else str(row[key]))}</td>" for key in keys)
+        cells += "".join(
+            f'<td class="n">{number(row[one])}</td><td class="n">{_between(row[low], row[high])}</td>'
+            for one, (low, high) in ends.items()
+        )
+        body.append(f"<tr>{cells}</tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _latest(point: Point) -> str:
+    between = _between(point.low, point.high)
+    return f'<div><span class="value">{number(point.value) or "none"}</span> <span class="faint">{between}</span></div>'
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def _over_time(name: str, column: str, group: Mapping[str, Any], periods: Sequence[Published]) -> list[Point]:
+    """One number in all periods."""
+    points = []
+    for period in periods:
+        found, row = period.table(name), None
+        if found is not None and column in found[1]:
+            frame, ends = found
+            fits = [pl.col(key).eq_missing(value) for key, value in group.items() if key in frame.collect_schema()]
+            if len(fits) == len(group):
+                rows = frame.filter(*fits).head(1).collect() if fits else frame.head(1).collect()
+                row = rows.row(0, named=True) if rows.height else None
+        if row is None or row[column] is None:
+            points.append(Point(period.name, None))
+        else:
+            low, high = ends[column]
+            points.append(Point(period.name, float(row[column]), row[low], row[high]))
+    return points
+
+
+def _top(frame: pl.LazyFrame, ends: Mapping[str, Any], most: int) -> pl.DataFrame:
+    """The rows with the largest numbers."""
+    first = next(iter(ends), None)
+    return (
+        (frame if first is None else frame.sort(first, descending=True, nulls_last=True, maintain_order=True))
+        .head(most)
+        .collect()
+    )
+
+
+def _keys(rows: pl.DataFrame, ends: Mapping[str, tuple[str, str]]) -> list[str]:
+    """The columns that name a row."""
+    taken = {*ends, *(one for pair in ends.values() for one in pair)}
+    return [name for name, kind in rows.schema.items() if name not in taken and not kind.is_float()]
+
+
+def _protected(latest: Published) -> Iterator[str]:
+    yield "<section><h2>Whom this protects</h2>"
+    price = Price.read(latest.facts["cost"])
+    yield (
+        f"<p>{escape(latest.facts['protects'].capitalize())}. Whoever sees all numbers learns little about one of them:"
+        f" each period costs {escape(price.text)}. {escape(latest.facts['budget']['in words'])}</p>"
+    )
+    yield (
+        f'<p class="faint">The <a href="{escape(latest.link)}/{PAGE}">report of {escape(latest.name)}</a> says what'
+        " that means, and what is not protected.</p></section>"
+    )
+
+
+def _all(periods: Sequence[Published]) -> Iterator[str]:
+    yield '<section><h2>All periods</h2><div class="scroll"><table>'
+    yield "<thead><tr><th>period</th><th>cost</th><th>files</th></tr></thead><tbody>"
+    for period in reversed(periods):
+        price = Price.read(period.facts["cost"]).text
+        place = escape(period.link)
+        files = f'<a href="{place}/{PAGE}">report</a>, <a href="{place}/{FACTS}">evidence</a>'
+        yield f"<tr><td>{escape(period.name)}</td><td>{escape(price)}</td><td>{files}</td></tr>"
+    yield "</tbody></table></div></section>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.kernels.cores import cores
 from wpinq.core.records.reader import listed, wanted
 from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
@@ -21,6 +23,7 @@ from wpinq.sources.readers import FileReader
 from wpinq.sources.tables import arrays, decode
 
 ROWS_PER_FRAME = 1 << 19  # rows of a frame
+THREADED = 1 << 24  # bytes of files from which on threads decode what is to be proved
 WHOLE = 1 << 20
 """Bytes of a file from which on it is shared by row groups. A smaller one belongs to one share as a whole."""
 
@@ -93,9 +96,15 @@ class ParquetReader(FileReader):
             told.rows(0)
 
     def prove(self) -> None:
-        """Decode every page: only that tells whether one is damaged."""
-        for _ in self.batches(self.schema.names):
-            pass
+        """Decode every page: only that tells whether one is damaged. Threads do so at once where there is much."""
+        threads = cores() if self.total_bytes >= THREADED else 1
+
+        def decoded(share: int) -> None:
+            for _ in self.batches(self.schema.names, share=(share, threads)):
+                pass
+
+        with ThreadPoolExecutor(threads, "wpinq reads") as pool:
+            list(pool.map(decoded, range(threads)))  # what one raised is raised here
 
     def raw(self, schema: Schema) -> Iterator[Any]:
         """All record batches, as the files hold them."""

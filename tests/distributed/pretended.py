@@ -24,10 +24,10 @@ class Session:
 
     @property
     def sparkContext(self):  # noqa: N802
-        return SimpleNamespace(defaultParallelism=2)
+        return self
 
-    def range(self, start, end, step, parts):
-        ids = list(range(start, end, step))
+    def range(self, start, end=None, step=1, parts=2):
+        ids = list(range(start) if end is None else range(start, end, step))
         columns = [ids[part::parts] for part in range(parts)]
         return DataFrame(self, [lambda c=c: [pa.record_batch({"id": pa.array(c, pa.int64())})] for c in columns])
 
@@ -108,9 +108,6 @@ class DataFrame:
 
     def collect(self):
         return list(self.toLocalIterator())
-
-    def first(self):
-        return next(([*row.values()] for row in self.toLocalIterator()), None)
 
 
 DataFrame.__module__ = "pyspark.sql.pretended"

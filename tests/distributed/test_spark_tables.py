@@ -72,10 +72,12 @@ def test_without_an_engine_its_rows_come_to_this_process(tmp_path, alone):
 
 def test_records_of_one_measured_column_need_no_other_task(tmp_path):
     session = Session()
-    views = protected(tmp_path, session.table(*shuffled(2)), unit=None, engine=wpinq.spark(session))
+    engine = wpinq.spark(session)
+    views = protected(tmp_path, session.table(*shuffled(2)), unit=None, engine=engine)
     assert content([views.map("page").measure("0.1")]) == content(
         [protected(tmp_path, table(RECORDS), unit=None).map("page").measure("0.1")]
     )
+    assert engine._at_once == 2, "into so many parts the session cuts its numbers"
 
 
 def test_parts_that_are_lost_and_read_again_change_nothing(tmp_path, alone):

@@ -37,6 +37,8 @@ from wpinq.sources.tables.spark import SparkReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+NUMBERS = 1 << 16
+"""Numbers that Spark cuts into as many parts as it runs tasks at once."""
 Tables: TypeAlias = "dict[int, tuple[DataFrame, bytes]]"
 """DataFrames by the step that reads them, and the sum of the identities of all rows."""
 
@@ -51,7 +53,7 @@ class Spark:
 
     def __init__(self, session: SparkSession, parts: int | None = None) -> None:
         self._session, self._parts = session, parts
-        self._executors_checked = False
+        self._at_once = 0
 
     def check(self, roots: Sequence[Node]) -> None:
         """Refuse plans that cannot run on executors; nothing was charged.
@@ -75,19 +77,22 @@ class Spark:
         self._check_executors()
 
     def _check_executors(self) -> None:
-        """Refuse a session whose executors' Python does not have this wpinq; each session is asked once."""
-        if self._executors_checked:
+        """Refuse a session whose executors' Python does not have this wpinq, and see how many tasks it runs at once.
+
+        Each session is asked once. It cuts numbers into as many parts as it runs at once, also over Connect.
+        """
+        if self._at_once:
             return
         try:
-            executor = self._session.range(0, 1, 1, 1).mapInArrow(version_of, "version string").first()
+            found = self._session.range(NUMBERS).mapInArrow(version_of, "version string").collect()
         except Exception:  # noqa: BLE001  Spark's own errors quote the executor's files
-            executor = None
-        if executor is None or executor[0] != installed():
+            found = []
+        if {row["version"] for row in found} != {installed()}:
             raise PlanError(
                 f"spark(...): the Python of Spark's executors does not have wpinq {installed()} and pyarrow. Install "
                 "them there, and name that Python in PYSPARK_PYTHON before the session is made. Nothing was charged."
             )
-        self._executors_checked = True
+        self._at_once = len(found)
 
     def run(self, job: Job) -> list[Histogram]:
         """Compute the histograms of all roots.
@@ -101,7 +106,7 @@ class Spark:
         tables = [data for data in {data: None for root in job.roots for data in sources(root)}
                   if isinstance(data.reader, SparkReader)]  # fmt: skip
         pinned = {data: (_pinned(data), data.content_key) for data in tables}  # their sizes are known by now
-        tasks = Tasks(job, *cut(job, self._parts or self._at_once()))
+        tasks = Tasks(job, *cut(job, self._parts or self._at_once))
         reads = {step: shape.data for step in range(len(tasks.origins)) if isinstance(shape := tasks.shape(step), Read)}
         sums = {step: pinned[data] for step, data in reads.items() if data in pinned}
         rows = {step: (data.reader.rows, pinned[data][0]) for step, data in reads.items()
@@ -115,13 +120,6 @@ class Spark:
                 data.held.clear()
                 _pinned(data)
             raise
-
-    def _at_once(self) -> int:
-        """How many tasks the session runs at once; of a session of Spark Connect, into how many parts it deals rows."""
-        try:
-            return int(self._session.sparkContext.defaultParallelism)
-        except Exception:  # noqa: BLE001  Connect has no context, and says so in several ways
-            return int(self._session.conf.get("spark.sql.shuffle.partitions") or 1)
 
     def _run(self, tasks: Tasks, told: str, tables: Tables) -> list[Histogram]:
         made: dict[int, DataFrame] = {}

@@ -19,15 +19,16 @@ from unittest.mock import patch
 from wpinq.core.engines import local
 from wpinq.core.engines import select as engine_choice
 from wpinq.core.engines.job import Job
-from wpinq.core.measurements import measurement, query
+from wpinq.core.measurements import query
 from wpinq.core.measurements.continual import ContinualMeasurement
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.pricing import threshold
 from wpinq.core.state.histogram import Histogram, is_steps
 
-select = import_module("wpinq.core.measurements.select")
-"""The module; its package has a function of that name."""
+_ROOM = "wpinq.core.measurements"
+NAMING = [import_module(f"{_ROOM}.{name}") for name in ("measurement", "selected", "weighted_selection")]
+"""The files that find names of groups."""
 
 Content = dict[tuple[int, ...], int]
 """Weights in units of 1/resolution, by identity or by the start and the end of a step."""
@@ -146,7 +147,7 @@ def _patches(seen: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     return [
         (ChargedQuery, "__init__", created), (ChargedQuery, "answer_from", answered),
         (ContinualMeasurement, "receive", received), (Measurement, "_passing", passed),
-        (measurement, "names_of", named), (select, "names_of", named),
+        *((module, "names_of", named) for module in NAMING),
     ]  # fmt: skip
 
 

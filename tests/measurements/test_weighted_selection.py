@@ -14,10 +14,10 @@ from strategies import evaluate
 import wpinq
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.weighted_selection import WeightedSelection
-from wpinq.core.noise import gaussian_curve, weighted_rounds
+from wpinq.core.noise import Words, gaussian_curve, weighted_rounds
 from wpinq.core.noise.gaussian_tails import tail_bounds
 from wpinq.core.noise.selection import selection
-from wpinq.core.noise.weighted_rounds import UNIT, threshold, weights
+from wpinq.core.noise.weighted_rounds import UNIT, OfRound, threshold, weights
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.weighted_names import pairs_of
@@ -128,6 +128,15 @@ def test_a_threshold_hides_whoever_has_up_to_so_many_names(names):
 
     assert shown(found) <= delta < shown(found - UNIT // 5)
     assert found / UNIT > norm.isf(1e-4 / names) * 3, "a union bound over all names has to be in it"
+
+
+def test_rounds_have_noise_of_their_own():
+    """Of 20,000 names; a right one fails for one key in a million."""
+    found, ids = weighted_rounds.weighted_rounds(Fraction(1), Fraction(TINY), 50), np.arange(40_000, dtype=np.uint64)
+    one, other = (found.rounds[0].noise.draw(OfRound(Words(bytes(32)), place), ids.reshape(-1, 2)) for place in (0, 1))
+    assert abs(np.corrcoef(one, other)[0, 1]) < 5 / math.sqrt(len(one))
+    again = found.rounds[0].noise.draw(OfRound(Words(bytes(32)), 1), ids.reshape(-1, 2)[::-1])
+    assert (again[::-1] == other).all()
 
 
 # ------------------------------------------------------------------ answers

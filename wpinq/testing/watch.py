@@ -12,23 +12,18 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
 from wpinq.core.engines import local
 from wpinq.core.engines import select as engine_choice
 from wpinq.core.engines.job import Job
-from wpinq.core.measurements import query
+from wpinq.core.measurements import measurement, query, selected, weighted_selection
 from wpinq.core.measurements.continual import ContinualMeasurement
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.pricing import threshold
 from wpinq.core.state.histogram import Histogram, is_steps
-
-_ROOM = "wpinq.core.measurements"
-NAMING = [import_module(f"{_ROOM}.{name}") for name in ("measurement", "selected", "weighted_selection")]
-"""The files that find names of groups."""
 
 Content = dict[tuple[int, ...], int]
 """Weights in units of 1/resolution, by identity or by the start and the end of a step."""
@@ -147,7 +142,8 @@ def _patches(seen: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     return [
         (ChargedQuery, "__init__", created), (ChargedQuery, "answer_from", answered),
         (ContinualMeasurement, "receive", received), (Measurement, "_passing", passed),
-        *((module, "names_of", named) for module in NAMING),
+        (measurement, "names_of", named), (selected, "names_of", named),
+        (weighted_selection, "names_of", named),
     ]  # fmt: skip
 
 

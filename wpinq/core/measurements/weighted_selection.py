@@ -11,13 +11,12 @@ from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.published import by_name
 from wpinq.core.measurements.selected import Selection
 from wpinq.core.noise import Words
-from wpinq.core.noise.weighted_rounds import WeightedRounds, weights
+from wpinq.core.noise.weighted_rounds import OfRound, WeightedRounds, weights
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.threshold import names_of, present
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Schema
 from wpinq.core.state.table import Ids
-from wpinq.errors import InternalError
 from wpinq.failures import redacted
 
 
@@ -37,13 +36,13 @@ class WeightedSelection(Selection):
         """The names that were selected, ordered: one column for each of the collection's."""
         refuse_inside("select")
         if self._found is None:
-            histogram, _ = self._settled()
+            histogram, words = self._settled()
             there = redacted("select", lambda: [known[true > 0] for known, _, true in present(histogram, self.node)])
             pairs = names_of(self.node, there)
-            self._found = redacted("select", lambda: self._selected(pairs))
+            self._found = redacted("select", lambda: self._selected(pairs, words))
         return self._found
 
-    def _selected(self, pairs: pl.DataFrame) -> pl.DataFrame:
+    def _selected(self, pairs: pl.DataFrame, words: Words) -> pl.DataFrame:
         """The names that some round publishes."""
         names = [name for name in self.node.schema.names if name not in self._person]
         _, _, person = self._numbered(pairs.select(self._person))
@@ -54,7 +53,7 @@ class WeightedSelection(Selection):
             many = np.bincount(person[left], minlength=len(person) + 1)
             total = np.zeros(len(ids), np.int64)
             np.add.at(total, name[left], weights(many[person[left]]))
-            found |= total + one.noise.draw(self._words_of(place), ids) >= one.threshold
+            found |= total + one.noise.draw(OfRound(words, place), ids) >= one.threshold
         chosen = pairs.select(names)[first[found]].rename(dict(zip(names, self._shown.names, strict=True)))
         return by_name(chosen, self._shown)
 
@@ -64,9 +63,3 @@ class WeightedSelection(Selection):
         both = np.ascontiguousarray(ids).view([("low", np.uint64), ("high", np.uint64)]).reshape(-1)
         _, first, number = np.unique(both, return_index=True, return_inverse=True)
         return ids[first], first, number
-
-    def _words_of(self, place: int) -> Words:
-        """The words of a round."""
-        if self._bound is None:
-            raise InternalError("select: the histogram was not sealed; please report this.")
-        return Words(self.key_owner.ledger.secret.derive(f"selection round {place}", self.quote.key, self._bound))

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.noise.gaussian_curve import shift_of, square_of
 from wpinq.core.noise.gaussian_tails import half_width
+from wpinq.core.noise.words import WordSource
 
 UNIT = 1 << 20
 """Steps in a weight of 1."""
@@ -79,6 +80,18 @@ class WeightedRounds:
         """How many people who have most names it takes for one of them to be published with probability 1/2."""
         last = self.rounds[-1]
         return Fraction(last.threshold, math.isqrt(UNIT**2 // self.names))
+
+
+@dataclass(frozen=True)
+class OfRound:
+    """The words of a round: those of the query, under numbers that no other round has."""
+
+    words: WordSource
+    place: int
+
+    def pair(self, identities: NDArray[np.uint64], number: int) -> NDArray[np.uint64]:
+        """Give two words for each identity, as `Words` does."""
+        return self.words.pair(identities, number + (self.place << 100))
 
 
 def weights(names: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,7 +5,9 @@ Usage: python tests/benchmarks/bench_names.py [--smoke]
 People have a number of different items each, drawn from a power law, and nobody knows the items beforehand. Delta is
 10^-6. "optimal for one" is partition selection of Desfontaines et al. for a unit that moves so many bins; "Gaussian
 release" a measurement with Gaussian noise at half of delta and a threshold at the other half; "weighted, one round" the
-algorithm of Gopi et al. ("Differentially private set union", ICML 2020); the last column is `select`.
+algorithm of Gopi et al. ("Differentially private set union", ICML 2020); the last column is `select`. Of real data
+(`shared/data` beside the repository, where it is) people have 50 records at the most, and optimal selection is given
+items that are counted without noise.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+from bench_accuracy import SHARED
 
 import wpinq
 from wpinq.core.noise import weighted_rounds
 from wpinq.core.noise.selection import selection
 
+SETS = ("BMS-WebView-1", "retail", "facebook", "wiki-vote")
 DELTA = Fraction(1, 10**6)
 CASES = [(2_000, 50, 5_000, 1), (2_000, 50, 5_000, 3), (20_000, 50, 50_000, 1), (20_000, 50, 50_000, 3),
          (20_000, 10, 50_000, 1), (20_000, 10, 50_000, 3)]  # fmt: skip
@@ -50,6 +54,25 @@ def main(smoke: bool) -> None:
         weighted_rounds.MANY = many
         found = f"{optimal:.0f} | {measured.frame.height} | {once} | {ours}"
         print(f"| {frame['user'].n_unique():,} | {own} | {epsilon} | {found} |", flush=True)
+    if not smoke:
+        real()
+
+
+def real() -> None:
+    """One row for each real data set and epsilon."""
+    print("\n| data | people | epsilon | optimal for one | `select` |\n|---|--:|--:|--:|--:|")
+    for name in SETS:
+        if not (SHARED / f"{name}.parquet").exists():
+            continue
+        frame = pl.read_parquet(SHARED / f"{name}.parquet").select("user", "page")
+        kept = frame.unique().sample(fraction=1, shuffle=True, seed=1).group_by("user").head(50)
+        counts = kept.group_by("page").len()["len"].to_list()
+        data = wpinq.protect(frame, budget=100, delta="1e-4", unit=wpinq.users("user", at_most=50), version="1")
+        for epsilon in (1, 3):
+            usual = selection(Fraction(epsilon), DELTA, 50)
+            optimal = sum(usual.places(one, 64) / 2**64 for one in counts)
+            found = f"{optimal:,.0f} | {data.map('page').select(epsilon, DELTA).bins.height:,}"
+            print(f"| {name} | {frame['user'].n_unique():,} | {epsilon} | {found} |", flush=True)
 
 
 if __name__ == "__main__":

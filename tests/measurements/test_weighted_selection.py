@@ -41,11 +41,11 @@ OWN = {
     "two": lambda v: v.map("user, page").limit("user", 2).map("page"),
     "renamed": lambda v: v.map("user, page AS p").map("p"),
     "twice": lambda v: v.map("user, page").concat(v.map("user, page")).map("page"),
-    "shared out": lambda v: v.flat_map(lambda user, page: [(user, page), (user, "all")], columns=["user", "p"]).map(
-        "p"
-    ),
 }
 NOT = {
+    "shared out": lambda v: v.flat_map(
+        lambda user, page: [(user, page), (user, "all")], columns={"user": str, "p": str}
+    ).map("p"),
     "another key": lambda v: v.limit("page", 2).map("page"),
     "no choice": lambda v: v.map(lambda page: page[:1]),
     "the person": lambda v: v.map("user"),

@@ -174,3 +174,18 @@ def test_a_filter_that_fails_says_nothing_and_the_question_is_free_again(tmp_pat
         asked.observe("p1")
     assert "u1" not in str(failed.value)
     assert asked.observe("p2") is not None
+
+
+def test_what_bounds_people_is_known_of_what_the_index_gives(tmp_path):
+    """A join counts rows because each person has few; the second question about both tables could not be answered."""
+    towns, pages = (
+        wpinq.protect(
+            [(f"u{n % 9}", "ab"[n % 2]) for n in range(40)], 10**9 if name == "towns" else None, name=name, version="1",
+            columns={"user": "str", what: "str"}, unit=wpinq.users("user", at_most=most), ledger=tmp_path / "L",
+        )
+        for name, what, most in (("towns", "town", 1), ("pages", "page", 3))
+    )  # fmt: skip
+    joined = towns.join_rows(pages, on="user")
+    asked = [joined.map("town"), joined.map("page"), towns.join_rows(pages, on="user", how="left").map("page")]
+    found = [sum(one.measure(10**6).observe_many(["a", "b"])) for one in asked]
+    assert [round(float(one)) for one in found] == [27, 27, 27]

@@ -301,6 +301,11 @@ class Source(Node):
         """A record weighs 1."""
         return Fraction(1)
 
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """What its records are bounded by where they are read: a sample from the people index (`core/runs`)."""
+        bounds = getattr(self.data.reader, "bounds", None)
+        return None if bounds is None else bounds(columns)
+
     def lower(self, needed: frozenset[str]) -> Shape:
         """Read the needed columns."""
         return Read(self.data, self.schema.kept(needed))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
 
@@ -238,9 +239,10 @@ class PeopleIndex:
 class Kept(HeldReader):
     """What a bound keeps of people's records after its filters, from the index."""
 
-    __slots__ = ("_index", "_rows", "name", "schema")
+    __slots__ = ("_bound", "_index", "_rows", "name", "schema")
 
     def __init__(self, index: PeopleIndex, node: Bound) -> None:
+        self._bound = node
         self._index, self.schema, self.name = index, node.schema, node.data.reader.name
         stays = np.ones(len(index.people), np.bool_)
         for step in steps(node.source):
@@ -252,7 +254,11 @@ class Kept(HeldReader):
             values = index.numbers(name, node.data.sampling_key)[rows].astype(np.int64)
             rows = rows[_first(index.people[rows].astype(np.int64) << 32 | values, most)]
         people = index.people[rows]
-        self._rows = rows[_places(people) < (node.unit.at_most or 0)]
+        self._rows = rows[_places(people) < int(node.most)]
+
+    def bounds(self, columns: frozenset[str]) -> Fraction | None:
+        """What records that agree in these columns weigh at the most, as after the bound: joins rest on it."""
+        return self._bound.bounds(columns, None)
 
     @property
     def total_bytes(self) -> int:  # type: ignore[override]  # it can tell

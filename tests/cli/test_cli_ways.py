@@ -37,7 +37,7 @@ def test_a_query_joins_along_the_way(shop, wpinq):
     assert alone.code == 0, alone.err
     assert json.loads((shop / "alone.json").read_text())["rows"] == [[len(OWNED)]]
     shown = wpinq("ledger", "show", "L").out
-    assert "user (cust of orders by l_key = o_key)" in shown
+    assert "owner (cust of orders by l_key = o_key)" in shown
 
 
 def test_ways_of_several_hops(shop, wpinq):

@@ -7,6 +7,7 @@ which the search finds; what is refused; versions. Found, while it was built: a 
 
 import random
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import polars as pl
@@ -297,8 +298,18 @@ def test_all_tables_of_a_way_are_of_one_ledger(tmp_path):
         wpinq.protect([], columns=ITEMS, name="items", ledger=tmp_path / "L",
                       unit=wpinq.users(through=("n", orders, "o_key"), at_most=3))  # fmt: skip
     assert wpinq.core.ledger.Ledger.existing(tmp_path / "L").unit.startswith(
-        "user (cust); user (cust of orders by l_key = o_key) in items; user (cust of items by item = l_id, of orders"
+        "user (cust); owner (cust of orders by l_key = o_key) in items; owner (cust of items by item = l_id, of orders"
     )
+
+
+def test_a_way_is_no_column_of_its_name(tmp_path):
+    """What a ledger holds of a way is the declaration, so it is read in one way alone."""
+    orders, _, _ = opened({"orders": [], "items": [], "notes": []}, ledger=tmp_path / "L")
+    led = wpinq.users(through=("l_key", orders, "o_key"), at_most=3)
+    odd = wpinq.users("cust of orders by l_key = o_key", at_most=3)
+    assert (led.whom, odd.whom) == ("owner (cust of orders by l_key = o_key)", f"user ({odd.column})")
+    spaced = replace(led, way=(("l key", "orders by x = y, of b", "o_key"),))
+    assert spaced.whom == "owner (cust of 'orders by x = y, of b' by 'l key' = o_key)"
 
 
 def test_the_version_of_a_table_is_those_of_all_along_its_way(tmp_path):

@@ -32,8 +32,8 @@ from wpinq.exact import decimal, exact, positive
 ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
 
 
-PEOPLE = re.compile(r"user \([^()]+\)( in one window of (?P<length>\S+) by [^()\s]+(?P<zone> in \S+)?)?")
-"""A unit that is a person, or a person in one period, as a ledger holds it (`Unit.whom`)."""
+PEOPLE = re.compile(r"(?:user|owner) \([^()]+\)( in one window of (?P<length>\S+) by [^()\s]+(?P<zone> in \S+)?)?")
+"""A unit that is a person, or a person in one period, or by a way an owner, as a ledger holds it (`Unit.whom`)."""
 
 
 class Asked(NamedTuple):

@@ -137,8 +137,10 @@ class Unit:
             return "record"
         zone = f" in {self.zone}" if self.zone else ""
         window = f" in one window of {self.period[0]} by {self.period[1]}{zone}" if self.period else ""
-        ways = ", ".join(f"of {table} by {own} = {theirs}" for own, table, theirs in self.way)
-        return f"user ({self.column}{' ' * bool(ways)}{ways}){window}"
+        if self.way:  # names that could be read in two ways are quoted, since the text is the declaration
+            hops = ", ".join("of {1} by {0} = {2}".format(*map(_plain, hop)) for hop in self.way)
+            return f"owner ({_plain(str(self.column))} {hops})"
+        return f"user ({self.column}){window}"
 
     @property
     def bounded(self) -> str:
@@ -311,6 +313,10 @@ def _owner(through: object) -> tuple[str, tuple[tuple[str, str, str], ...], Any]
         raise PlanError(f"{call}: people of {data.name!r} are protected in periods, and a way to an owner in one is not"
                         " known; protect the whole person.")  # fmt: skip
     return str(data.unit.column), ((names[0], data.name, names[-1]), *data.unit.way), data
+
+
+def _plain(name: str) -> str:
+    return name if name.isidentifier() else repr(name)
 
 
 def _check_period(period: object) -> None:

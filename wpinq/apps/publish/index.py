@@ -179,17 +179,18 @@ def _table(name: str, words: Page, periods: Sequence[Published], formats: Sequen
     keys = _keys(rows, ends)
     if not keys:
         for column in ends:
-            points = _over_time(name, column, {}, periods)
+            (points,) = _over_time(name, column, pl.DataFrame(), periods)
             label = f"{column} of each period"
             drawn = f"<h3>{escape(column)}</h3>{_latest(points[-1])}{curve(points, LARGE, label)}"
             yield f'<div class="card wide">{drawn}</div>'
         return
+    if not ends:
+        return
     column = next(iter(ends))
     yield f'<div class="cards" aria-label="{escape(column)}">'
-    for row in rows.head(words.show).iter_rows(named=True):
-        group = {key: row[key] for key in keys}
-        label = ", ".join("none" if one is None else str(one) for one in group.values())
-        points = _over_time(name, column, group, periods)
+    groups = rows.head(words.show).select(keys)
+    for group, points in zip(groups.rows(), _over_time(name, column, groups, periods), strict=False):
+        label = ", ".join("none" if one is None else str(one) for one in group)
         drawn = curve(points, SMALL, f"{column} of {label}")
         yield f'<div class="card"><h3>{escape(label)}</h3>{_latest(points[-1])}{drawn}</div>'
     yield "</div>"
@@ -223,23 +224,33 @@ def _between(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
-def _over_time(name: str, column: str, group: Mapping[str, Any], periods: Sequence[Published]) -> list[Point]:
-    """One number in all periods."""
-    points = []
+def _over_time(name: str, column: str, groups: pl.DataFrame, periods: Sequence[Published]) -> list[list[Point]]:
+    """One number of each of some groups in all periods; of a table without groups these are one row of no columns."""
+    series: list[list[Point]] = [[] for _ in range(max(groups.height, 1))]
     for period in periods:
-        found, row = period.table(name), None
-        if found is not None and column in found[1]:
-            frame, ends = found
-            fits = [pl.col(key).eq_missing(value) for key, value in group.items() if key in frame.collect_schema()]
-            if len(fits) == len(group):
-                rows = frame.filter(*fits).head(1).collect() if fits else frame.head(1).collect()
-                row = rows.row(0, named=True) if rows.height else None
-        if row is None or row[column] is None:
-            points.append(Point(period.name, None))
-        else:
-            low, high = ends[column]
-            points.append(Point(period.name, float(row[column]), row[low], row[high]))
-    return points
+        rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        found = period.table(name)
+        ends = {} if found is None else found[1]
+        if found is not None and column in ends:
+            rows = {tuple(row[key] for key in groups.columns): row for row in _of_groups(found[0], groups)}
+        for points, group in zip(series, groups.rows() or [()], strict=True):
+            row = rows.get(group)
+            if row is None or row[column] is None:
+                points.append(Point(period.name, None))
+            else:
+                low, high = ends[column]
+                points.append(Point(period.name, float(row[column]), row[low], row[high]))
+    return series
+
+
+def _of_groups(frame: pl.LazyFrame, groups: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows of some groups; none where a table of another period has other columns."""
+    if not groups.width:
+        return frame.head(1).collect().rows(named=True)
+    schema = frame.collect_schema()
+    if any(schema.get(key) != kind for key, kind in groups.schema.items()):
+        return []
+    return frame.join(groups.lazy(), on=groups.columns, how="semi", nulls_equal=True).collect().rows(named=True)
 
 
 def _top(frame: pl.LazyFrame, ends: Mapping[str, Any], most: int) -> pl.DataFrame:

@@ -200,7 +200,7 @@ def explain(
         PlanError: The amounts do not fit each other, the mechanism, or the ledger of a data set.
     """
     survey = Survey.of(fit_noise(self._node))
-    if epsilon is None and rho is None and delta is None and mechanism == LAPLACE:
+    if survey.unbounded or (epsilon is None and rho is None and delta is None and mechanism == LAPLACE):
         return show_measured(survey.root, None)
     paid = Terms(epsilon, mechanism, rho, delta, call="explain").agreed(survey)
     noise = paid.buys(survey)

@@ -130,7 +130,10 @@ def published(home, more):
     texts = {}
     for path in sorted((home / "out").rglob("*")):
         if path.suffix in (".md", ".html") or path.name in ("evidence.json", "registry.json"):
-            texts[str(path.relative_to(home))] = at.sub("", codes.sub("", path.read_text()))
+            text = at.sub("", codes.sub("", path.read_text()))
+            if path.suffix != ".json":  # pictures and tables of noisy numbers: what is left are the words
+                text = re.sub(r"[-−]?[0-9][0-9,.]*", "", re.sub(r"(?s)<svg.*?</svg>", "", text))
+            texts[str(path.relative_to(home))] = re.sub(r"[ -]+", " ", text)
         else:
             texts[str(path.relative_to(home))] = ""
     rows = [(one.kind, one.label, one.version, one.epsilon) for one in Ledger.existing(home / "ledger").entries()]

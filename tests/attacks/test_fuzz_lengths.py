@@ -31,10 +31,10 @@ def test_there_is_a_shape_of_every_rule():
 
 
 def test_every_operation_that_is_traced_is_tried(monkeypatch):
-    from wpinq.core.functions.traced import standin
+    from wpinq.core.functions.traced.expression import Expression
 
-    seen, real = set(), standin.step
-    monkeypatch.setattr(standin, "step", lambda name, *rest: seen.add(name) or real(name, *rest))
+    seen, real = set(), Expression.of_rule
+    monkeypatch.setattr(Expression, "of_rule", lambda name, *rest: seen.add(name) or real(name, *rest))
     import wpinq
 
     views = wpinq.protect([], budget=1, columns=lengths.COLUMNS)

@@ -10,6 +10,7 @@ import pytest
 from depth import thin
 
 import wpinq
+from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError, SourceError
 
 SURE = 10**5
@@ -105,7 +106,13 @@ def test_a_column_without_a_name_of_any_source(tmp_path):
         connection.executemany("INSERT INTO v VALUES (?, ?, ?)", frame.rows())
     given = [frame, frame.to_pandas(), frame.to_arrow(), frame.lazy(), tmp_path / "v.csv", tmp_path / "v.tsv",
              tmp_path / "v.parquet", wpinq.sqlite(tmp_path / "v.db", table="v")]  # fmt: skip
+    seen = []
     for source in given:
+        records = wpinq.protect(source, budget=10**6, ledger=tmp_path / f"records {len(seen)}")
+        seen.append(source)
+        assert records.map(lambda number, user, page: str(number)).measure(900).observe("0") == 1, source
+        first = "0" if records._node.schema[""].kind is Kind.TEXT else 0
+        assert records.group_by("", len).measure(900).observe((first, 1)) == 0.5, source
         views = wpinq.protect(source, budget=10**6, unit=wpinq.users("user", at_most=2))
         assert views.map("page").measure(900).observe("a") == 1, source
         asked = views.map(lambda number, user, page: str(number)).measure(900)

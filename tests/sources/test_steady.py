@@ -12,6 +12,7 @@ from wpinq import protection
 from wpinq.core.records.log import Closed, Log
 from wpinq.core.records.reader import ObjectReader, Steady
 from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.runs.people_index import Kept
 from wpinq.core.runs.timeline import Timeline
 from wpinq.errors import ChangedError
 from wpinq.sources.tables.tuples import TupleReader
@@ -44,7 +45,10 @@ def test_a_reader_that_says_nothing_is_compared_whenever_it_is_read(monkeypatch)
 def test_only_what_this_process_holds_says_that_nobody_can_change_it():
     # a process that is handed its records reads none: SentReader, where it is loaded
     held = {one.__name__ for one in _below(ObjectReader) if one.__module__.startswith("wpinq.") and _steady(one)}
-    assert held - {"SentReader"} == {"HeldReader", *(one.__name__ for one in (TupleReader, Log, Timeline, Closed))}
+    assert held - {"SentReader"} == {
+        "HeldReader",
+        *(one.__name__ for one in (TupleReader, Log, Timeline, Closed, Kept)),
+    }
 
 
 def _below(kind):

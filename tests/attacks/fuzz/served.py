@@ -35,6 +35,7 @@ from wpinq.apps.serve.tokens import Tokens
 from wpinq.core.ledger import Ledger
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import sources
+from wpinq.core.runs.people_index import Kept
 
 CONFIG = """
 [data.views]
@@ -210,7 +211,7 @@ def _planted(one: World) -> Iterator[None]:
 
     def batches(self: DataSet, *given: Any, **more: Any) -> Any:
         theirs = own.get(self.name)
-        if theirs is not None and self.ledger is not theirs.ledger:
+        if theirs is not None and self.ledger is not theirs.ledger and not isinstance(self.reader, Kept):
             self = replace(self, reader=theirs.reader)
         return read_(self, *given, **more)
 

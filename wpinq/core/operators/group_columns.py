@@ -154,7 +154,8 @@ def aggregated(
     found = rows.group_by(by).agg(*(pl.col(name).first() for name in keys if name not in by), *asked) if by else (
         rows.select(asked))  # fmt: skip
     made = [_finished(found[one.name], one, schema) for one in columns]
-    return pl.DataFrame([*(found[name] for name in keys), *made]).with_columns(pl.lit(1, pl.Int64).alias(WEIGHT))
+    held = {name: found[name] for name in keys} | {one.name: one for one in made}  # not a list: a name may be empty
+    return pl.DataFrame(held).with_columns(pl.lit(1, pl.Int64).alias(WEIGHT))
 
 
 def _column(one: GroupColumn, schema: Schema, *, once: bool) -> pl.Expr:

@@ -85,7 +85,7 @@ class GroupSizes:
         words = zip((*KEY, *RECORD), (*self._keys.ids()[owners].T, *self._summed.ids().T), strict=True)
         columns = [pl.Series(name, np.ascontiguousarray(word)) for name, word in words]
         kept = keys[owners].get_columns() if self._port.keep else []
-        rows = pl.DataFrame([*kept, pl.Series(WEIGHT, weights), *columns])
+        rows = pl.DataFrame({one.name: one for one in (*kept, pl.Series(WEIGHT, weights), *columns)})
         later = self._by_key()
         later.begin([rows.filter(pl.col(WEIGHT) != 0)])
         return later

@@ -215,14 +215,14 @@ class PeopleIndex:
 
     def frame(self, names: Sequence[str], rows: Rows | slice) -> pl.DataFrame:
         """Some columns of some rows."""
-        return pl.DataFrame([self.columns[name].rows(rows).alias(name) for name in names])
+        return pl.DataFrame({name: self.columns[name].rows(rows) for name in names})  # not a list: a name may be empty
 
     def mask(self, step: Filter) -> npt.NDArray[np.bool_]:
         """Which rows a filter keeps; of one column of texts it is asked once for each different text."""
         names = step.reads or self.schema.names[:1]
         column = self.columns[names[0]]
         if len(names) == 1 and column.numbers is not None:
-            return _true(step, pl.DataFrame([column.values.alias(names[0])]))[column.numbers]
+            return _true(step, pl.DataFrame({names[0]: column.values}))[column.numbers]
         starts = range(0, len(self.people), LOT)
         return np.concatenate([_true(step, self.frame(names, slice(start, start + LOT))) for start in starts])
 
@@ -232,7 +232,7 @@ class PeopleIndex:
         if column.numbers is not None:
             return column.numbers
         assert kernels.LIB is not None  # noqa: S101  without kernels nothing is indexed
-        (ids,) = column_identities(pl.DataFrame([column.values.alias(name)]), self.schema.select([name]), key)
+        (ids,) = column_identities(pl.DataFrame({name: column.values}), self.schema.select([name]), key)
         return Numbers(kernels.LIB).codes(ids)
 
 

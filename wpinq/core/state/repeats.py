@@ -40,7 +40,7 @@ class Repeats:
         found = values.gather(rows)
         if missing:
             found, counts = found.extend_constant(None, 1), np.append(counts, missing)
-        return pl.DataFrame([found, pl.Series(WEIGHT, counts)])
+        return pl.DataFrame({column.name: found, WEIGHT: counts})  # not a list: a name may be empty
 
 
 def _words(values: pl.Series) -> kernels.Words:

@@ -51,6 +51,7 @@ def test_every_aggregate_is_tried():
         "count_distinct",
         "loss",
         "quantiles",
+        "ranges",
         "suggest_bound",
         "suggest_bounds",
         "top",

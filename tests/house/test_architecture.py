@@ -27,7 +27,7 @@ def test_every_call_that_it_names_is_there():
 def test_the_picture_shows_every_room_above_what_it_imports(monkeypatch):
     networkx = pytest.importorskip("networkx")
     monkeypatch.setattr(sys, "path", [str(ROOT / ".docs"), *sys.path])
-    import rooms
+    import room_picture as rooms
 
     graph = rooms.imports()
     assert networkx.is_directed_acyclic_graph(graph)

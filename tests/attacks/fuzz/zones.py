@@ -267,7 +267,7 @@ def one_midnight() -> list[Any]:
     def placed(clock: dt.datetime, zone: str, *, last: bool) -> dt.datetime:
         return clock.replace(tzinfo=ZoneInfo(zone), fold=last).astimezone(dt.UTC)
 
-    return [patch.object(periods, "shown", placed)]
+    return [patch.object(periods, "instant_of", placed)]
 
 
 def first_of_two() -> list[Any]:

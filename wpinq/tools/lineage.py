@@ -53,7 +53,7 @@ class ChargeFacet(RunFacet):
 
 def publish(
     release: Release, period: str | None = None, *, client: OpenLineageClient | None = None,
-    accept: bool = False, again: bool = False,
+    accept: bool = False, again: bool = False, check: bool = False,
 ) -> Outcome:  # fmt: skip
     """Publish one period, as `Release.run`, and tell OpenLineage: START, then COMPLETE with the charge, or FAIL.
 
@@ -63,7 +63,7 @@ def publish(
         release: The release.
         period: Its name; by default the last one that is over.
         client: Takes the events; by default the one that the environment describes.
-        accept, again: See `Release.run`.
+        accept, again, check: See `Release.run`.
 
     Raises:
         WpinqError: See `Release.run`.
@@ -74,7 +74,7 @@ def publish(
     facets = {"nominalTime": nominal_time_run.NominalTimeRunFacet(start, end)}
     emit(RunState.START, facets)
     try:
-        outcome = redacted("publish", lambda: release.run(wanted.name, accept=accept, again=again))
+        outcome = redacted("publish", lambda: release.run(wanted.name, accept=accept, again=again, check=check))
     except WpinqError as error:
         emit(RunState.FAIL, {**facets, "errorMessage": error_message_run.ErrorMessageRunFacet(str(error), "python")})
         raise

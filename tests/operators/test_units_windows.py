@@ -92,3 +92,14 @@ def test_windows_of_dates_and_times_are_those_of_window():
         found = source.window("2d", at="time").map("user").measure(60)
         assert found.observe_many(["ann"], window=[times[0], times[1], times[2]]).tolist() == [[1]] * 3
         assert source.map("user").measure(60).observe("ann") == 2
+
+
+def test_windows_of_a_file_that_are_each_charged_charge_nothing_before(tmp_path):
+    """What is pinned of a version is pinned with a charge, and these have one each."""
+    (tmp_path / "v.csv").write_text("user,page,minute\nann,a,1\nbob,b,5\n")
+    source = wpinq.protect(tmp_path / "v.csv", budget=10**4, unit=wpinq.users("user", at_most=1),
+                           columns={"minute": int})  # fmt: skip
+    asked = source.window(1, at="minute").union(source).map("page").measure(900)
+    assert source.budget.spent == 0
+    assert asked.at(1).observe("a") == 1
+    assert source.budget.spent == 900

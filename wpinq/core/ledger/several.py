@@ -90,7 +90,8 @@ def charge_all(requests: Sequence[Request], pins: Sequence[tuple[Ledger, Pin]] =
         transactions = {key: stack.enter_context(ledgers[key].transaction()) for key in sorted(ledgers)}
         charged: dict[ChargeKey, bool] = {}
         for ledger, pin in pins:
-            transactions[ledger._store.key].pin(pin)
+            if ledger._store.key in transactions:  # else nothing is charged to it now, and nothing is pinned
+                transactions[ledger._store.key].pin(pin)
         for ledger, charge in merged(requests):
             transaction = transactions[ledger._store.key]
             try:

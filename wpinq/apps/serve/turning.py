@@ -92,7 +92,7 @@ def _next(catalogue: Catalogue, name: str, version: str) -> Catalogue:
         if not isinstance(node, Source):
             return node
         own = {one.name: getattr(node.data, one.name) for one in fields(DataSet)}
-        return Source(Stopped(**{**own, "version": version, "held": []}))
+        return Source(Stopped(**{**own, "version": version, "held": [], "made": {}}))
 
     views = Collection(rewrite(before.views._node, stop))
     return catalogue.having(replace(before, views=views, stopped=True), {})

@@ -33,7 +33,7 @@ from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.rewrite import rewrite_all
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.identity import column_identities, integer_identities, tuple_identities
-from wpinq.core.records.reader import HeldReader
+from wpinq.core.records.reader import HeldReader, Reader
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.state.memory import LIMIT
 from wpinq.failures import redacted
@@ -90,12 +90,13 @@ class Version:
     """What is known of one version in this process.
 
     Attributes:
+        reader: Its records; a data set that reads others, such as what was merged of a stream, is another version.
         asked: How many questions about people came.
         indexes: Its indexes, by whose records they group; None where one does not fit.
     """
 
-    def __init__(self) -> None:
-        self.asked = 0
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self.asked = reader, 0
         self.indexes: dict[Hashable, PeopleIndex | None] = {}
 
     def index(self, data: DataSet) -> PeopleIndex | None:
@@ -108,7 +109,9 @@ class Version:
 
 
 def _version(data: DataSet) -> Version:
-    known: Version = data.made.setdefault("people", Version())
+    known: Version | None = data.made.get("people")
+    if known is None or known.reader is not data.reader:
+        known = data.made["people"] = Version(data.reader)
     return known
 
 

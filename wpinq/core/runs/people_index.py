@@ -25,6 +25,7 @@ import polars as pl
 
 from wpinq.core import kernels
 from wpinq.core.kernels.reservoirs import Numbers
+from wpinq.core.operators.contribution.reservoirs import FIRST, ranks_of
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.unit_key import UnitKey
 from wpinq.core.operators.filter import Filter
@@ -32,7 +33,7 @@ from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.rewrite import rewrite_all
 from wpinq.core.records.batch import WEIGHT
-from wpinq.core.records.identity import column_identities, integer_identities, tuple_identities
+from wpinq.core.records.identity import column_identities
 from wpinq.core.records.reader import HeldReader, Reader
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.state.memory import LIMIT
@@ -287,16 +288,11 @@ def _pieces(data: DataSet) -> Iterator[pl.DataFrame]:
 
 
 def _ranks(ids: Sequence[npt.NDArray[np.uint64]], copies: Numbers, key: bytes) -> npt.NDArray[np.uint64]:
-    """The ranks of records: the keyed hash of all columns and the number of the copy, as `Reservoirs` takes it."""
-
-    def ranks(columns: Sequence[npt.NDArray[np.uint64]], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-        number = np.broadcast_to(integer_identities(numbers, key), columns[0].shape)
-        return tuple_identities([*columns, number], key)
-
-    result = ranks(ids, np.ones(1, np.int64))
+    """The ranks of records, each with the number of its copy."""
+    result = ranks_of(ids, FIRST, key)
     numbers = 1 + copies.count(result)
     again = np.flatnonzero(numbers > 1)
-    result[again] = ranks([column[again] for column in ids], numbers[again])
+    result[again] = ranks_of([column[again] for column in ids], numbers[again], key)
     return result
 
 

@@ -23,6 +23,8 @@ PIECE = 1 << 15
 """Copies that compete at a time: their hashes stay in the cache."""
 COPIES = (1 << 32) - 1
 """Copies of one record that compete; more of one record do not."""
+FIRST = np.ones(1, np.int64)
+"""The number of a first copy."""
 ROWS = 1 << 16
 """Rows of a frame; so many rows may be held that are not in the sample any more."""
 
@@ -49,11 +51,11 @@ class Reservoirs:
         self._renumber()
         for frame in batch.frame.iter_slices(PIECE):
             columns = column_identities(frame, self._schema, self._key)
-            first = self._ranks(columns, np.ones(1, np.int64))
+            first = ranks_of(columns, FIRST, self._key)
             users = self._unit_key.ids(frame, self._key) if self._user is None else columns[self._user]
             for rows, numbers in self._numbered(first, frame[WEIGHT].to_numpy()):
                 ranks, again = first[rows], np.flatnonzero(numbers > 1)
-                ranks[again] = self._ranks([column[rows][again] for column in columns], numbers[again])
+                ranks[again] = ranks_of([column[rows][again] for column in columns], numbers[again], self._key)
                 codes = self._users.codes(users[rows])
                 self._pool.reserve(len(self._users))
                 entered = self._pool.put(codes, ranks, None if self._value is None else columns[self._value][rows])
@@ -107,11 +109,6 @@ class Reservoirs:
         """The numbers of the rows that are held."""
         return np.cumsum(held, dtype=np.uint32) - np.uint32(1)
 
-    def _ranks(self, columns: Sequence[Words], numbers: Weights) -> Words:
-        """The ranks of copies, by the identities of their columns and their numbers."""
-        number = np.broadcast_to(integer_identities(numbers, self._key), columns[0].shape)
-        return tuple_identities([*columns, number], self._key)
-
     def _numbered(self, first: Words, weights: Weights) -> Iterator[tuple[slice | Weights, Weights]]:
         """The rows of copies and the numbers that they have, from 1 on, no more than `PIECE` at a time."""
         if (weights == 1).all():
@@ -123,6 +120,12 @@ class Reservoirs:
             rows = np.searchsorted(ends, copies, "right")
             numbers = 1 + before[rows] + copies - (ends - weights)[rows]
             yield rows[numbers <= COPIES], numbers[numbers <= COPIES]
+
+
+def ranks_of(columns: Sequence[Words], numbers: Weights, key: bytes) -> Words:
+    """The ranks of copies, by the identities of their columns and their numbers: the least ranks are kept."""
+    number = np.broadcast_to(integer_identities(numbers, key), columns[0].shape)
+    return tuple_identities([*columns, number], key)
 
 
 def _signed(frames: list[pl.DataFrame], sign: int) -> Iterator[pl.DataFrame]:

@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import polars as pl
 import pytest
 from depth import deep
 
@@ -21,6 +23,7 @@ from wpinq.core.plan.node import sources
 from wpinq.core.runs.run import settle
 from wpinq.core.state.memory import LIMIT, MEMORY
 from wpinq.core.state.run_files import Spill
+from wpinq.sources.tables import parquet
 
 LINES = "".join(f"u{i % 97},p{i * i % 1009 % (i % 50 + 1)}\n" for i in range(4000))
 
@@ -184,9 +187,10 @@ def test_rule_37_other_processes_are_told_no_secret_and_have_their_part_of_the_m
     content(measured(views))
     (data,) = sources(views._node)
     assert data.ledger.secret._key.hex() == "ab" * 32
-    hello, task = json.loads(written[0]), json.loads(written[-1])
+    proof, hello, task = (json.loads(text) for text in (written[0], written[2], written[-1]))
     assert not any("ab" * 32 in text for text in written)
-    assert hello["told"]["plans"]["data"][0]["keys"] == [data.identity_key.hex(), data.sampling_key.hex()]
+    assert hello["job"]["told"]["plans"]["data"][0]["keys"] == [data.identity_key.hex(), data.sampling_key.hex()]
+    assert proof["prove"]["keys"] == hello["job"]["told"]["plans"]["data"][0]["keys"]
     assert set(task) == {"step", "part", "items", "file"}
     own = environment(2)
     assert "WPINQ_SECRET" not in own
@@ -245,14 +249,62 @@ def test_the_directory_is_removed_and_processes_end_when_the_first_one_is_killed
 
 def test_a_worker_says_why_it_failed_and_prints_nothing(tmp_path):
     """Whatever it is told, also what is no plan."""
-    one = Worker([sys.executable, "-m", "wpinq.distributed"], environment(1), json.dumps({"place": "x"}) + "\n")
+    one = Worker([sys.executable, "-m", "wpinq.distributed"], environment(1))
     try:
-        told = one.ask({"step": 0})
+        told = one.ask({"step": 0}, json.dumps({"job": {"place": "x"}}) + "\n")
     finally:
         one.end()
     assert told["failed"] == "a task failed with KeyError; please report this."
     assert isinstance(worker.failed(told), wpinq.EngineError)
     assert isinstance(worker.failed({**told, "source": True}), wpinq.SourceError)
+
+
+def test_other_processes_find_damage_before_anything_is_charged(tmp_path, monkeypatch):
+    """Each reads its share of the pages; then they wait for the question."""
+    path = tmp_path / "views.parquet"
+    rows = pl.DataFrame({"user": [f"u{i % 97}" for i in range(40_000)], "page": [f"p{i % 11}" for i in range(40_000)]})
+    rows.write_parquet(path, row_group_size=5_000)
+    whole = path.read_bytes()
+    monkeypatch.setattr(parquet.ParquetReader, "prove", lambda *_: pytest.fail("this process has nothing to read"))
+    for place in (len(whole) // 2, len(whole) // 3):
+        path.write_bytes(whole[:place] + bytes(1000) + whole[place + 1000 :])
+        with pytest.raises(wpinq.SourceError, match=r"views.parquet: .*damaged"):
+            wpinq.protect(path, budget=2, engine=wpinq.processes(2)).map("page").measure(1)
+        assert wpinq.budget(tmp_path / "views.parquet.ledger").spent == 0
+    path.write_bytes(whole)
+    engine = wpinq.processes(2)
+    asked = wpinq.protect(path, budget=2, engine=engine).map("page").measure(1)
+    (crew,) = engine._started
+    found = asked.observe("p1")
+    assert engine._started == []
+    assert all(one.process.poll() is not None for one in crew.workers), "they end with the run"
+    monkeypatch.undo()
+    assert wpinq.protect(path, budget=2).map("page").measure(1).observe("p1") == found
+
+
+def test_processes_that_nobody_asks_end_with_their_engine_and_others_start_where_the_environment_changed(monkeypatch):
+    engine = wpinq.processes(2)
+    engine.start()
+    (crew,) = engine._started
+    assert engine._crew() is crew
+    engine._started.append(crew)
+    monkeypatch.setenv("ELSE", "where")
+    other = engine._crew()
+    assert other is not crew
+    engine._started.append(other)
+    workers = [*crew.workers, *other.workers]
+    del engine
+    assert all(one.process.poll() is not None for one in workers)
+
+
+@pytest.mark.parametrize(("number", "size"), [(2, 157_000_000), (3, 0), (3, 1 << 30), (200, 1 << 40)])
+def test_every_process_has_as_many_tasks_as_every_other(number, size, monkeypatch):
+    monkeypatch.setattr(crews, "Tasks", lambda *_: SimpleNamespace(plan=SimpleNamespace(size=size)))
+    parts, each = crews.cut(None, number)
+    assert parts % number == 0
+    assert parts >= number
+    assert size <= parts * crews.BYTES_PER_PART or parts + number > crews.MOST_PARTS
+    assert 1 <= each <= crews.MOST_EACH
 
 
 @pytest.mark.parametrize("number", [0, -1, 257, "2", 1.5, True])

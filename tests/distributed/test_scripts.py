@@ -73,7 +73,7 @@ def test_attack_25_the_answers_are_bit_for_bit_those_of_one_process(place, scrip
     out, err = capfd.readouterr()
     assert out.count("marker") == 1, "the script's words are said once"
     assert err == ""
-    assert ("script" in told[0]["told"]) == (script == PLAIN)
+    assert ("script" in next(text["job"]["told"] for text in told if "job" in text)) == (script == PLAIN)
     assert together == answers(place)
     assert Ledger.existing(place / "views.csv.ledger").spent()[0] == Fraction(1, 2)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wpinq.core.engines.shuffle.worker import serve_tasks
-from wpinq.distributed.processes import rebuilt
+from wpinq.distributed.processes import opened, rebuilt
 
 if __name__ == "__main__":
-    serve_tasks(rebuilt)
+    serve_tasks(rebuilt, opened)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wpinq.core.engines.job import Job
-from wpinq.core.engines.shuffle import processes as crew
+from wpinq.core.engines.shuffle import processes as crews
+from wpinq.core.engines.shuffle.processes import Crew, environment
+from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node
+from wpinq.core.records.reader import Reader
 from wpinq.core.state.histogram import Histogram
-from wpinq.distributed.data import travels
+from wpinq.distributed.data import data_told, data_untold, travels
 from wpinq.distributed.plans import plans_told, plans_untold
 from wpinq.errors import PlanError
 
@@ -30,6 +34,24 @@ class Processes:
         if type(number) is not int or not 1 <= number <= MOST:
             raise PlanError(f"processes(...): takes a number of processes, from 1 to {MOST}.")
         self.number = number
+        self._started: list[Crew] = []
+        weakref.finalize(self, _end, self._started)
+
+    def start(self) -> None:
+        """Start the processes now, while this one has other things to do; else the first that is asked starts them."""
+        if not self._started:
+            self._started.append(Crew(self.number, self.command))
+
+    def _crew(self) -> Crew:
+        """Processes that run: those that were started, if they have their part of what there is now."""
+        try:
+            crew = self._started.pop()
+        except IndexError:
+            return Crew(self.number, self.command)
+        if crew.environment == environment(self.number):
+            return crew
+        crew.end()
+        return self._crew()
 
     def check(self, roots: Sequence[Node]) -> None:
         """Refuse plans that cannot be told to another process; nothing was charged.
@@ -47,6 +69,20 @@ class Processes:
         """
         return {"plans": plans_told(job.roots), "key": job.key.hex()}
 
+    def prove(self, data: DataSet) -> None:
+        """Let each process read its share of the files, which then wait for the first question.
+
+        Raises:
+            SourceError: One is damaged.
+            EngineError: Processes died.
+        """
+        if not travels(data):
+            data.reader.prove()
+            return
+        crew = self._crew()
+        self._started.append(crew)
+        crews.prove(crew, data_told(data))
+
     def run(self, job: Job) -> list[Histogram]:
         """Compute the histograms of all roots.
 
@@ -55,7 +91,8 @@ class Processes:
             SourceError: A source could not be read to its end.
             EngineError: A step failed, or processes died.
         """
-        return crew.run(job, self.told(job), lambda read: travels(read.data), number=self.number, command=self.command)
+        told = self.told(job)
+        return crews.run(self._crew(), job, told, lambda read: travels(read.data))
 
     def __repr__(self) -> str:
         return f"processes({self.number})"
@@ -88,3 +125,14 @@ def processes(number: int) -> Processes:
 def rebuilt(told: Mapping[str, Any]) -> Job:
     """The plans that a process was told, as a job."""
     return Job(plans_untold(told["plans"]), bytes.fromhex(told["key"]))
+
+
+def opened(told: Mapping[str, Any]) -> Reader:
+    """The records of a data set that a process was told."""
+    return data_untold(told).reader
+
+
+def _end(started: list[Crew]) -> None:
+    """End processes that nobody will ask any more."""
+    while started:
+        started.pop().end()

@@ -122,6 +122,11 @@ class Owned:
             return None
         return blake2b(both[0] + both[1], digest_size=32).digest()
 
+    def prove(self, share: tuple[int, int] = (0, 1)) -> None:
+        """Both."""
+        self.rows.prove(share)
+        self.owners.prove(share)
+
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:

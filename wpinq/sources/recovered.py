@@ -98,6 +98,10 @@ class Recovered:
         """The digest of the source."""
         return self.reader.content(key)
 
+    def prove(self, share: tuple[int, int] = (0, 1)) -> None:
+        """Prove the source."""
+        self.reader.prove(share)
+
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:

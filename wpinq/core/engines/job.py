@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.histogram import Histogram
@@ -68,6 +69,16 @@ class Engine(Protocol):
 
         Raises:
             PlanError: There is one.
+        """
+
+    def start(self) -> None:
+        """Become ready, while this process has other things to do."""
+
+    def prove(self, data: DataSet) -> None:
+        """Read what may turn out to be damaged of a data set, before anything is charged; see `Reader.prove`.
+
+        Raises:
+            SourceError: It is damaged.
         """
 
     def run(self, job: Job) -> list[Histogram]:

@@ -77,6 +77,19 @@ class Reader(Protocol):
         None where what is read must tell: of objects, and of databases, whose files change while their rows stay.
         """
 
+    def prove(self, share: tuple[int, int] = (0, 1)) -> None:
+        """Read what may turn out to be damaged, of all columns, so that it is found before any charge.
+
+        A digest finds no damage. What is compressed as a whole was decompressed for it, and nothing else of lines can
+        be damaged.
+
+        Args:
+            share: (i, n) proves the i-th of n shares, whose union is everything.
+
+        Raises:
+            SourceError: It is damaged; a record that is not as it should be is no damage.
+        """
+
     def batches(
         self,
         columns: Sequence[str],
@@ -134,6 +147,9 @@ class ObjectReader:
         """There is no file."""
 
     def content(self, key: bytes = b"") -> None:
+        """There is no file."""
+
+    def prove(self, share: tuple[int, int] = (0, 1)) -> None:
         """There is no file."""
 
 

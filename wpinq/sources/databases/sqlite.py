@@ -176,6 +176,9 @@ class SqliteReader:
     def content(self, key: bytes = b"") -> None:
         """Its rows tell: a file changes when its log of writes is merged, or it is compacted."""
 
+    def prove(self, share: tuple[int, int] = (0, 1)) -> None:
+        """All of its rows are read for their digest."""
+
     def run_once(self) -> None:
         """Run what may fail on a value, whole, before anything is charged.
 

@@ -52,10 +52,10 @@ class HiveReader(FileReader):
         paths = hashlib.blake2b(repr([list(told.items()) for told in self.values]).encode(), key=key)
         return (FileReader.content(self, key) or b"") + paths.digest()
 
-    def prove(self) -> None:
+    def prove(self, share: tuple[int, int] = (0, 1)) -> None:
         """Each file by itself."""
         for reader in self.inner:
-            reader.prove()
+            reader.prove(share)
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

@@ -95,12 +95,12 @@ class ParquetReader(FileReader):
                     told.rows(batch.num_rows)
             told.rows(0)
 
-    def prove(self) -> None:
+    def prove(self, share: tuple[int, int] = (0, 1)) -> None:
         """Decode every page: only that tells whether one is damaged. Threads do so at once where there is much."""
-        threads = cores() if self.total_bytes >= THREADED else 1
+        threads = cores() if self.total_bytes // share[1] >= THREADED else 1
 
-        def decoded(share: int) -> None:
-            for _ in self.batches(self.schema.names, share=(share, threads)):
+        def decoded(thread: int) -> None:
+            for _ in self.batches(self.schema.names, share=(share[0] * threads + thread, share[1] * threads)):
                 pass
 
         with ThreadPoolExecutor(threads, "wpinq reads") as pool:

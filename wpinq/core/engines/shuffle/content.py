@@ -33,6 +33,8 @@ def pack(content: Content) -> memoryview:
     """Content as bytes."""
     if isinstance(content, Batch):
         columns = [[column.name, column.kind.value, column.ranged] for column in content.schema]
+        if _once(content):
+            return _written({"is": BATCH, "columns": columns, "once": True}, content.frame.drop(WEIGHT))
         return _written({"is": BATCH, "columns": columns}, content.frame)
     if isinstance(content, Hashed):
         return _written({"is": HASHED}, _identified(content.ids, content.weights))
@@ -58,7 +60,8 @@ def unpack(given: bytes | memoryview) -> Content:
 
 def _batch(told: dict[str, Any], frame: pl.DataFrame) -> Batch:
     kinds = (Column(name, Kind(kind), bool(ranged)) for name, kind, ranged in told["columns"])
-    return Batch(frame, Schema(tuple(kinds)))
+    schema = Schema(tuple(kinds))
+    return Batch.of(frame, schema) if told.get("once") else Batch(frame, schema)
 
 
 def _bins(told: dict[str, Any], frame: pl.DataFrame) -> tuple[Ids, Weights]:
@@ -80,6 +83,12 @@ _MADE: dict[str, Callable[[dict[str, Any], pl.DataFrame], Content]] = {
 def _identified(ids: Ids, weights: Weights) -> pl.DataFrame:
     words = [np.ascontiguousarray(word) for word in ids.T]
     return pl.DataFrame([pl.Series(LOW, words[0]), pl.Series(HIGH, words[1]), _weights(weights)])
+
+
+def _once(batch: Batch) -> bool:
+    """Whether each record counts once, as most do, so that weights need not travel."""
+    weights = batch.frame[WEIGHT]
+    return weights.dtype == pl.Int64 and not batch.schema.ranged and weights.min() == 1 == weights.max()
 
 
 def _weights(weights: Weights) -> pl.Series:

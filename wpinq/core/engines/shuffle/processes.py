@@ -43,42 +43,61 @@ SECRETS = ("WPINQ_SECRET", "WPINQ_SECRET_FILE")
 """Names in the environment that no other process is told."""
 
 
-def run(
-    job: Job, told: Mapping[str, Any], travels: Callable[[Read], bool], *, number: int, command: Sequence[str]
-) -> list[Histogram]:
-    """Compute the histograms of all roots in some other processes.
+def run(crew: Crew, job: Job, told: Mapping[str, Any], travels: Callable[[Read], bool]) -> list[Histogram]:
+    """Compute the histograms of all roots in some other processes, which are ended.
 
     Args:
+        crew: They.
         job: The plans.
         told: The plans as the others are told of them, in plain values of JSON.
         travels: Whether the others can read a source themselves; else this process reads it for them.
-        number: How many processes there are.
-        command: The module that each runs, and its arguments.
 
     Raises:
         SourceError: A source could not be read to its end.
         EngineError: A step failed, or processes died; the message never quotes data.
     """
-    tasks = Tasks(job, *cut(job, number))
-    spill = Spill.made(LIMIT.place)
-    crew = Crew(
-        number,
-        command,
-        spill,
-        {"told": told, "parts": tasks.parts, "each": tasks.each, "outline": tasks.outline},
-        tasks.job.progress,
-    )
+    spill = None
     try:
+        spill = Spill.made(LIMIT.place)
+        tasks = Tasks(job, *cut(job, len(crew.workers)))
+        crew.tell(
+            {
+                "place": str(spill.place), "key": spill.key.hex(), "told": told, "parts": tasks.parts,
+                "each": tasks.each, "outline": tasks.outline,
+            },
+            tasks.job.progress,
+        )  # fmt: skip
         return stages.run(tasks, Processes(crew, spill, travels))
     finally:
         crew.end()
-        spill.remove()
+        if spill is not None:
+            spill.remove()
+
+
+def prove(crew: Crew, told: Mapping[str, Any]) -> None:
+    """Let each process read a share of a data set to find damage; see `Reader.prove`.
+
+    Args:
+        crew: The processes.
+        told: The data set as they are told of it.
+
+    Raises:
+        SourceError: It is damaged.
+        EngineError: Processes died.
+    """
+    number = len(crew.workers)
+    for _ in crew.perform([{"prove": told, "share": [share, number]} for share in range(number)]):
+        pass
 
 
 def cut(job: Job, number: int) -> tuple[int, int]:
-    """Into how many tasks a source or a step is cut for so many workers, and how many shards each folds."""
+    """Into how many tasks a source or a step is cut for so many workers, and how many shards each folds.
+
+    Every worker has as many tasks as every other.
+    """
     size = Tasks(job, 1).plan.size or 0
-    parts = min(max(number, -(-size // BYTES_PER_PART)), MOST_PARTS)
+    rounds = min(-(-size // (number * BYTES_PER_PART)), MOST_PARTS // number)
+    parts = number * max(1, rounds)
     return parts, max(1, min(size // (parts * BYTES_PER_SHARD), MOST_SHARDS // parts, MOST_EACH))
 
 
@@ -93,7 +112,7 @@ class Processes:
 
     def perform(self, tasks: Sequence[Task[Kept]]) -> Iterator[Made[Kept]]:
         """Run all tasks; files that nobody will read any more are removed."""
-        for answer in self._crew.perform(tasks):
+        for answer in self._crew.perform([_asked(task) for task in tasks]):
             for step, port, shard, *kept in answer["made"]:
                 place = Kept(*kept)
                 self._left[place.file] += step != ROOT
@@ -115,31 +134,43 @@ class Processes:
         return self._spill.read(kept)
 
 
+def _asked(task: Task[Kept]) -> dict[str, Any]:
+    """A task as a process is told of it."""
+    items = None if task.items is None else [(item.port, item.shard, *item.content) for item in task.items]
+    return {"step": task.step, "part": task.part, "items": items}
+
+
 class Crew:
-    """Some processes that run tasks.
+    """Some processes that run tasks; they start at once.
 
     Args:
         number: How many.
         command: The module that each runs, and its arguments.
-        spill: Where what they send each other lies.
-        told: What all are told first.
-        progress: Called with the number of bytes of files that they have read.
+
+    Attributes:
+        environment: What they were started with: their part of cores and memory.
     """
 
-    def __init__(
-        self, number: int, command: Sequence[str], spill: Spill, told: Mapping[str, Any],
-        progress: Callable[[int], None] | None,
-    ) -> None:  # fmt: skip
+    def __init__(self, number: int, command: Sequence[str]) -> None:
         self._command = [sys.executable, "-m", *command]
-        self._hello = json.dumps({"place": str(spill.place), "key": spill.key.hex(), **told}) + "\n"
-        self._environment = environment(number)
-        self._progress = progress
+        self._job: str | None = None
+        self.environment = environment(number)
+        self._progress: Callable[[int], None] | None = None
         self._files = 0
         self._lock = threading.Lock()
         self._ended = False
-        self.workers = [Worker(self._command, self._environment, self._hello) for _ in range(number)]
+        self.workers = [Worker(self._command, self.environment) for _ in range(number)]
 
-    def perform(self, tasks: Sequence[Task[Kept]]) -> Iterator[dict[str, Any]]:
+    def tell(self, job: Mapping[str, Any], progress: Callable[[int], None] | None) -> None:
+        """Say what the next tasks are of.
+
+        Args:
+            job: What all are told before their first task.
+            progress: Called with the number of bytes of files that they have read.
+        """
+        self._job, self._progress = json.dumps({"job": job}) + "\n", progress
+
+    def perform(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         """Run all tasks, and give their answers as they come.
 
         Raises:
@@ -170,7 +201,7 @@ class Crew:
             worker.end()
 
     def _serve(
-        self, place: int, left: Iterator[Task[Kept]], answers: SimpleQueue[dict[str, Any] | BaseException]
+        self, place: int, left: Iterator[Mapping[str, Any]], answers: SimpleQueue[dict[str, Any] | BaseException]
     ) -> None:
         """Give one process its tasks, until there are none left."""
         try:
@@ -184,21 +215,19 @@ class Crew:
         except BaseException as error:  # noqa: BLE001  it is raised where answers are waited for
             answers.put(error)
 
-    def _done(self, place: int, task: Task[Kept]) -> dict[str, Any]:
-        items = None if task.items is None else [(item.port, item.shard, *item.content) for item in task.items]
+    def _done(self, place: int, task: Mapping[str, Any]) -> dict[str, Any]:
         for _ in range(TRIES):
             with self._lock:
                 self._files += 1
                 file = str(self._files)
-            told = {"step": task.step, "part": task.part, "items": items, "file": file}
-            answer = self.workers[place].ask(told)
+            answer = self.workers[place].ask({**task, "file": file}, self._job)
             if answer is not None:
                 return answer
             with self._lock:
                 if self._ended:
                     break
                 self.workers[place].end()
-                self.workers[place] = Worker(self._command, self._environment, self._hello)
+                self.workers[place] = Worker(self._command, self.environment)
         raise EngineError(
             f"{TRIES} processes died one after another in the same task; nothing was answered. Is there memory left? "
             f"Fewer processes, or --memory, need less. {STAYS}"
@@ -208,22 +237,22 @@ class Crew:
 class Worker:
     """A process that runs tasks (`worker.py`)."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], hello: str) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
             text=True,
         )  # fmt: skip
-        self._hello, self._ready = hello, False
+        self._job: str | None = None
 
-    def ask(self, told: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answer to a task; None where the process is gone."""
-        if not self._ready:
-            self._write(self._hello)
+    def ask(self, task: Mapping[str, Any], job: str | None) -> dict[str, Any] | None:
+        """The answer to a task of a job; None where the process is gone."""
+        if job is not self._job and job is not None:
+            self._write(job)
             answer = self._read()
             if answer is None or "failed" in answer:
                 return answer
-            self._ready = True
-        self._write(json.dumps(told) + "\n")
+            self._job = job
+        self._write(json.dumps(task) + "\n")
         return self._read()
 
     def end(self) -> None:

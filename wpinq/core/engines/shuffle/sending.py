@@ -14,7 +14,7 @@ from wpinq.core.records.schema import Schema
 from wpinq.core.state.states import Hashed
 from wpinq.core.state.write_buffer import Tally
 
-ROWS, OF_SHARD = 1 << 16, 1 << 12
+ROWS, OF_SHARD = 1 << 16, 1 << 14
 """Rows that are cut, and perhaps added up, at once: at least so many, and so many for each shard."""
 SHRINKS = 2 / 3
 """Adding up pays where it leaves no more rows than this share."""

@@ -1,8 +1,9 @@
 """A process that runs tasks for another one: it reads lines of JSON, and answers each by a line.
 
-The first line says what is to be computed, under which key and where what is sent lies; each of the others is one task.
-An answer says where what the task made lies, or why it failed. When the other process is gone this one removes the
-directory of the run and ends at once, whatever it is doing. It prints nothing: its output may quote data.
+A line says what is to be computed, under which key and where what is sent lies; or which share of a data set is read to
+find damage; or it is one task. An answer says where what a task made lies, or why it failed. When the other process is
+gone this one removes the directory of the run and ends at once, whatever it is doing. It prints nothing: its output may
+quote data.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import IO, Any
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle.content import Content, pack, unpack
 from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
+from wpinq.core.records.reader import Reader
 from wpinq.core.state.run_files import Kept, Spill
 from wpinq.errors import EngineError, InternalError, SourceError
 from wpinq.failures import redact
@@ -51,22 +53,25 @@ class Lazy:
             yield Item(port, shard, unpack(self.spill.read(Kept(file, start, size))))
 
 
-def serve_tasks(rebuilt: Callable[[dict[str, Any]], Job]) -> None:
+def serve_tasks(rebuilt: Callable[[dict[str, Any]], Job], opened: Callable[[dict[str, Any]], Reader]) -> None:
     """Run tasks until the other process is gone.
 
     Args:
         rebuilt: Makes the plans of what was told.
+        opened: Opens a data set that was told.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process is asked to stop, and stops this one
     answers, lines = _private_output(), Lines()
     tasks: Tasks | None = None
+    told: dict[str, Any]
     while True:
         given = lines.next()
         try:
-            if tasks is None:
-                lines.spill = Spill(Path(given["place"]), bytes.fromhex(given["key"]))
-                tasks = alike(Tasks(rebuilt(given["told"]), given["parts"], given["each"]), given["outline"])
-                told: dict[str, Any] = {"ready": True}
+            if "job" in given:
+                told, tasks = {"ready": True}, _begun(rebuilt, given["job"], lines)
+            elif "prove" in given:
+                opened(given["prove"]).prove(tuple(given["share"]))
+                told = {"made": [], "read": 0}
             else:
                 told = _done(tasks, lines.spill, given)
         except BaseException as error:  # noqa: BLE001  its text may quote data
@@ -74,6 +79,12 @@ def serve_tasks(rebuilt: Callable[[dict[str, Any]], Job]) -> None:
             told = {"failed": str(known), "source": isinstance(known, SourceError)}
         answers.write(json.dumps(told) + "\n")
         answers.flush()
+
+
+def _begun(rebuilt: Callable[[dict[str, Any]], Job], given: dict[str, Any], lines: Lines) -> Tasks:
+    """The tasks of a job, and where what they send lies from now on."""
+    lines.spill = Spill(Path(given["place"]), bytes.fromhex(given["key"]))
+    return alike(Tasks(rebuilt(given["told"]), given["parts"], given["each"]), given["outline"])
 
 
 def failed(told: Mapping[str, Any]) -> EngineError | SourceError:
@@ -102,8 +113,10 @@ class Lines:
         os._exit(0)
 
 
-def _done(tasks: Tasks, spill: Spill, given: dict[str, Any]) -> dict[str, Any]:
+def _done(tasks: Tasks | None, spill: Spill, given: dict[str, Any]) -> dict[str, Any]:
     """Run a task, and say where what it made lies."""
+    if tasks is None:
+        raise InternalError(OTHERWISE)
     items = None if given["items"] is None else Lazy(spill, given["items"])
     read: list[int] = []
     writer = spill.writer(given["file"])

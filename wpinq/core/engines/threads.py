@@ -25,7 +25,7 @@ from wpinq.core.plan.shapes import Keyed
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.memory import LIMIT
 from wpinq.core.state.spill import Disk, Overflow, Sized
-from wpinq.core.state.states import Ending, Piecewise, State
+from wpinq.core.state.states import Ending, State
 from wpinq.core.state.workers import FEW, Workers
 
 PARTS, BYTES = 64, 1 << 21
@@ -48,7 +48,7 @@ def state_of(shape: Keyed, key: bytes, threads: int | None, size: int | None = N
         size: Bytes of the files that are read; None if that is not known.
     """
     first = shape.state(key)
-    if threads is None or shape.hashed or shape.alone or not all(shape.keys) or isinstance(first, Piecewise):
+    if threads is None or shape.hashed or shape.alone or not all(shape.keys):
         return first
     if isinstance(first, Sized):
         disk, parts = Disk(LIMIT), PARTS if size is None else min(PARTS, max(threads, size // BYTES))

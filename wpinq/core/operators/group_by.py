@@ -177,7 +177,7 @@ class GroupBy(Unary):
                 return by_key()
             return GroupSizes(Summed(kernels.LIB, port.schema, key), Numbers(kernels.LIB), port, compute, by_key)
 
-        return Keyed((self.keys,), state)
+        return Keyed((self.keys,), state, alone=not self.count)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Level by level, key by key."""

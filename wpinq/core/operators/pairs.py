@@ -181,7 +181,8 @@ class Joined:
         bare = [not port.keep and port.schema.names == port.keys for port in ports]
         self._by_identity = any(bare)
         self._pending: list[Waiting | Tally] = [
-            Tally(port.schema, key) if own else Waiting(port.schema) for port, own in zip(ports, bare, strict=True)
+            Tally(port.schema, key, threads=1) if own else Waiting(port.schema)
+            for port, own in zip(ports, bare, strict=True)
         ]
         self._first: list[Batch | Hashed] = []
         self._table = None if pairs.rule.exact and comparable(ports) else self._made()
@@ -211,6 +212,17 @@ class Joined:
             sides = [self._rows(port, change) for port, change in zip(self._ports, changes, strict=True)]
             for piece in self._pairs(sides):
                 yield Batch(piece, self._pairs.schema)
+
+    def last(self) -> Iterator[Batch]:
+        """The same, when nothing is asked afterwards."""
+        return self.pieces()
+
+    @property
+    def size(self) -> int:
+        """Bytes of records that wait, about; what is added up by identity counts what it holds itself."""
+        if self._table is not None:
+            return self._table.size
+        return sum(side.size for side in self._pending if isinstance(side, Waiting))
 
     def _made(self) -> ByKey:
         return ByKey(self._ports, self._pairs, self._pairs.schema, self._key)

@@ -39,6 +39,13 @@ def integers(series: pl.Series) -> np.ndarray:
     return series.to_numpy()
 
 
+def bytes_of_row(frame: pl.DataFrame) -> int:
+    """Bytes of a row, about; a text has 16 and where it is longer than 12 its own."""
+    long = [pl.col(name).str.len_bytes() for name, kind in frame.schema.items() if kind == pl.String]
+    texts = sum(frame.select(pl.when(size > 12).then(size).mean().fill_null(0)).item() for size in long)
+    return int(texts) + 16 * frame.width
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Weighted records in columns.

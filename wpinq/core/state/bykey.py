@@ -17,6 +17,7 @@ from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.records.weights import WeightType
 from wpinq.core.state.states import Hashed
 from wpinq.core.state.table import Ids
+from wpinq.core.state.write_buffer import Waiting
 
 KEY = ["\0key 0", "\0key 1"]
 RECORD = ["\0record 0", "\0record 1"]
@@ -61,13 +62,12 @@ class ByKey:
     ) -> None:
         self.schema = schema
         self._ports, self._compute, self._key = ports, compute, key
-        self._pending: list[list[Batch]] = [[] for _ in ports]
-        self._rows = [self._change(port, []) for port in ports]
+        self._pending = [Waiting(port.schema) for port in ports]
+        self._rows = self._taken()
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
-        batch = batch.select(self._ports[port].schema.names)
-        self._pending[port].append(batch.expand(batch.schema.ranged).consolidate())
+        self._pending[port].absorb(batch)
 
     def emit(self) -> Batch:
         """How the output moved with the pending changes."""
@@ -92,6 +92,15 @@ class ByKey:
         if not all(rows.is_empty() for rows in before):
             yield from (piece.scale(-1) for piece in self._computed(before))
 
+    def last(self) -> Iterator[Batch]:
+        """The same, when nothing is asked afterwards."""
+        return self.pieces()
+
+    @property
+    def size(self) -> int:
+        """Bytes of records that wait, about."""
+        return sum(waiting.size for waiting in self._pending)
+
     def begin(self, rows: Sequence[pl.DataFrame]) -> None:
         """Take in a first change, whose output was emitted: rows of the state at each input, records each once."""
         self._rows = [one.select(own.columns) for one, own in zip(rows, self._rows, strict=True)]
@@ -99,22 +108,17 @@ class ByKey:
     def rows(self, port: Port, change: Batch | Hashed) -> pl.DataFrame:
         """A change as rows of the state; records by identity are their own key."""
         if isinstance(change, Batch):
-            return self._change(port, [change.consolidate()])
+            return self._change(port, change.consolidate())
         return hashed_rows(port, change)
 
     def _computed(self, rows: Sequence[pl.DataFrame]) -> Iterator[Batch]:
         return (Batch(piece, self.schema) for piece in self._compute(rows))
 
     def _taken(self) -> list[pl.DataFrame]:
-        changes = [self._change(port, pending) for port, pending in zip(self._ports, self._pending, strict=True)]
-        self._pending = [[] for _ in self._ports]
-        return changes
+        return [self._change(port, waiting.take()) for port, waiting in zip(self._ports, self._pending, strict=True)]
 
-    def _change(self, port: Port, pending: list[Batch]) -> pl.DataFrame:
-        """Pending records, each once, as rows of the state."""
-        batch = Batch.concat(pending, port.schema)
-        if len(pending) > 1:
-            batch = batch.consolidate()
+    def _change(self, port: Port, batch: Batch) -> pl.DataFrame:
+        """Records, each once, as rows of the state."""
         batch = batch.refine(port.coarse, port.fine)
         words = [*key_words(port, batch, self._key), *_words(RECORD, identities(batch.frame, batch.schema, self._key))]
         rows = batch.frame.select(*port.keep, pl.col(WEIGHT).cast(port.fine.column)).with_columns(words)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.core import kernels
-from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.batch import WEIGHT, Batch, bytes_of_row
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Schema
 from wpinq.core.state.memory import LIMIT
@@ -47,6 +47,12 @@ class Waiting:
         whole = Batch.concat(self._batches, self._schema)
         self._hold([])
         return whole
+
+    @property
+    def size(self) -> int:
+        """Bytes that wait, about: as if texts of all rows were as long as those that came last."""
+        last = next((batch.frame for batch in reversed(self._batches) if len(batch)), None)
+        return 0 if last is None else self._rows * bytes_of_row(last)
 
     def __bool__(self) -> bool:
         return bool(self._batches)

@@ -32,7 +32,7 @@ from wpinq.core.records.batch import Batch
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.memory import LIMIT
 from wpinq.core.state.spill import Disk, Overflow, Sized
-from wpinq.core.state.states import Hashed, HashedState, Piecewise, State
+from wpinq.core.state.states import Hashed, HashedState, State
 from wpinq.core.state.workers import cores
 from wpinq.errors import InternalError
 from wpinq.failures import redact
@@ -200,7 +200,7 @@ class Tasks:
         if threads > 1:
             return state_of(shape, self.job.key, threads, None if size is None else size // (self.parts * self.each))
         state = shape.state(self.job.key)
-        return Overflow(state, Disk(LIMIT)) if isinstance(state, Sized) and not isinstance(state, Piecewise) else state
+        return Overflow(state, Disk(LIMIT)) if isinstance(state, Sized) else state
 
     def _read(self, shape: Read, task: Task[Content], progress: Callable[[int], None] | None) -> Iterator[Batch]:
         if task.items is None:

@@ -15,7 +15,7 @@ from wpinq.core.kernels.reservoirs import Numbers, Pool
 from wpinq.core.kernels.reservoirs import Rows as Places
 from wpinq.core.operators.contribution.unit_key import UnitKey
 from wpinq.core.plan.unit import Unit
-from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.batch import WEIGHT, Batch, bytes_of_row
 from wpinq.core.records.identity import column_identities, integer_identities, tuple_identities
 from wpinq.core.records.schema import Schema
 
@@ -135,13 +135,6 @@ def _signed(frames: list[pl.DataFrame], sign: int) -> Iterator[pl.DataFrame]:
         yield frames.pop().with_columns(pl.lit(sign, pl.Int64).alias(WEIGHT))
 
 
-def _width(frame: pl.DataFrame) -> int:
-    """Bytes of a row, about; a text has 16 and where it is longer than 12 its own."""
-    long = [pl.col(name).str.len_bytes() for name, kind in frame.schema.items() if kind == pl.String]
-    texts = sum(frame.select(pl.when(size > 12).then(size).mean().fill_null(0)).item() for size in long)
-    return int(texts) + 16 * frame.width
-
-
 class Rows:
     """Rows of frames, each with a number from 0 on.
 
@@ -160,7 +153,7 @@ class Rows:
     def size(self) -> int:
         """Bytes that are held, about: as if texts of all rows were as long as those that came last."""
         last = next((frame for frame in reversed([*self._frames, *self._coming]) if frame.height), None)
-        return 0 if last is None else len(self) * _width(last)
+        return 0 if last is None else len(self) * bytes_of_row(last)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Number more rows."""

@@ -67,6 +67,12 @@ def test_blocks_run_one_after_another(page, workplace):
             assert done.returncode == 0, done.stderr
 
 
+def test_sql_on_the_command_line_is_answered(workplace):
+    ((_, text),) = blocks("answers.md", "bash")
+    done = subprocess.run(text, shell=True, capture_output=True, text=True, check=False)
+    assert "Page 2" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("page", pages("py", "toml"))
 def test_what_is_only_shown_is_well_formed(page):
     for language, text in blocks(page, "py", "toml"):

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
+from aggregate_cases import ELSEWHERE, NOISY, RANKS, TRUTH, ask
 from depth import deep, deeper, often, thin
 from scipy.stats import binom
 
@@ -30,36 +31,10 @@ def people(frame=FRAME, budget=10**9, **settings):
     return wpinq.protect(frame, budget=budget, secret=ONE, version="1", name="people", **settings)
 
 
-def ask(which, collection, column="income", bounds=(0, 400_000), epsilon=1, **more):
-    if which == "count":
-        more.pop("step", None)
-        return aggregates.count(collection, epsilon, **more)
-    if which == "quantile":
-        return aggregates.quantile(collection, column, "0.9", bounds, epsilon, **more)
-    return getattr(aggregates, which)(collection, column, bounds, epsilon, **more)
-
-
-TRUTH = {
-    "count": len, "sum": np.sum, "mean": np.mean, "variance": np.var, "stdev": np.std, "median": np.median,
-    "quantile": lambda x: np.quantile(x, 0.9), "min": np.min, "max": np.max,
-}  # fmt: skip
-
-
 def test_every_aggregate_is_tried():
-    others = {
-        "QuotedAggregate",
-        "count_distinct",
-        "loss",
-        "quantiles",
-        "ranges",
-        "suggest_bound",
-        "suggest_bounds",
-        "top",
-        "mode",
-        "histogram",
-    }
-    missing = set(aggregates.__all__) - others - set(TRUTH)
-    assert not missing, f"{sorted(missing)}: a line each in TRUTH, and in `ask` where its arguments are others"
+    missing = set(aggregates.__all__) - ELSEWHERE - set(TRUTH)
+    assert not missing, f"{sorted(missing)}: lines in tests/aggregate_cases.py"
+    assert set(NOISY) | set(RANKS) == set(TRUTH), "each interval is tried"
 
 
 @pytest.mark.parametrize("which", TRUTH)
@@ -180,7 +155,7 @@ def worlds(size, values):
 
 
 @thin(3)
-@pytest.mark.parametrize("which", ["count", "sum", "mean", "variance", "stdev"])
+@pytest.mark.parametrize("which", NOISY)
 def test_attack_48_intervals_hold_the_truth(which):
     """2,000 groups of 40 numbers on the grid; at least 95% of intervals hold it. Binomial tail, false alarm 1e-6."""
     values = np.random.default_rng(12).integers(0, 101, 40)
@@ -201,7 +176,7 @@ def test_attack_48_intervals_hold_the_truth(which):
 
 
 @thin(3)
-@pytest.mark.parametrize("which", ["median", "quantile", "min", "max"])
+@pytest.mark.parametrize("which", RANKS)
 def test_intervals_of_ranks_hold_the_truth(which):
     """1,000 groups of 200 numbers, some far from the others. Binomial tail, false alarm 1e-6."""
     values = np.append(np.random.default_rng(13).integers(20, 60, 190), np.arange(0, 100, 10))
@@ -370,17 +345,17 @@ def test_suggested_bound_of_nobody_is_a_number_of_the_grid():
 @pytest.mark.parametrize("level", ["0.9", "0.999"])
 def test_an_accuracy_is_bought_at_the_least_epsilon(level):
     collection = people(budget=10**6)
-    for ask, near in (
+    for question, near in (
         (partial(aggregates.count), 50),
         (partial(aggregates.count_distinct, columns="zip"), 7),
         (partial(aggregates.sum, column="age", bounds=(0, 120)), 900),
         (partial(aggregates.sum, column="age", bounds=(0, 120), by="zip", keys=["80127", "x"]), "900.5"),
     ):
-        answer = ask(collection, within=near, confidence=level)
+        answer = question(collection, within=near, confidence=level)
         cells = answer.table(level)
         half = float((cells["high"] - cells["low"]).max()) / 2
         assert half <= float(near)
-        cheaper = ask(collection, epsilon=answer.measurements[0].epsilon * Fraction(98, 100)).table(level)
+        cheaper = question(collection, epsilon=answer.measurements[0].epsilon * Fraction(98, 100)).table(level)
         assert float((cheaper["high"] - cheaper["low"]).max()) / 2 > half
     with pytest.raises(wpinq.ExactnessError, match=r"count\(\): give either epsilon=.*or within="):
         aggregates.count(collection)

@@ -25,9 +25,7 @@ def test_every_operator_has_a_row_that_says_what_proves_it():
     rows = [cells for cells in ROWS if re.search(rf"{THEOREM}|^by hand", cells[-1])]
     proved = {name for first, *_ in rows for name in re.findall(r"`(\w+)`", first)}
     missing = set(operators.__all__) - proved
-    assert not missing, (
-        f"{sorted(missing)}: a row in docs/operators.md that ends in its theorem or `by hand`"
-    )
+    assert not missing, f"{sorted(missing)}: a row in docs/operators.md that ends in its theorem or `by hand`"
 
 
 def test_what_is_proved_is_a_theorem():

@@ -1,21 +1,37 @@
-"""The page of commands, written from the commands themselves whenever the site is built, so that it is never stale."""
+"""The reference, written from commands and public names whenever the site is built, so that it is never stale."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import typer
 
+import wpinq
 from wpinq.apps.cli.app import app
 from wpinq.apps.publish.report import plain
 
 PAGE = "reference-commands.md"
+MARK = re.compile(r"<!-- public names of ([\w.]+) -->")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Append the commands to their page, as MkDocs asks hooks to."""
-    return "\n".join([markdown, *written()]) if page.file.src_uri == PAGE else markdown
+    """Append the commands to their page, and write out marks for public names, as MkDocs asks hooks to."""
+    text = MARK.sub(lambda mark: "\n\n".join(named(import_module(mark[1]))), markdown)
+    return "\n".join([text, *written()]) if page.file.src_uri == PAGE else text
+
+
+def named(module: ModuleType) -> Iterator[str]:
+    """A line of mkdocstrings for each public function and class of a module, but errors and what `wpinq` names too."""
+    for name in module.__all__:
+        public = getattr(module, name)
+        error = isinstance(public, type) and issubclass(public, Exception)
+        twice = module is not wpinq and getattr(wpinq, name, None) is public
+        if not isinstance(public, ModuleType) and not error and not twice:
+            yield f"::: {public.__module__}.{public.__qualname__}"
 
 
 def written() -> Iterator[str]:

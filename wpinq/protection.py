@@ -94,7 +94,7 @@ def protect(
         accounting: "pure", by default: epsilons add up to `budget` at most. "renyi" promises (`budget`, `delta`) and
             adds up Renyi divergences beside epsilons: a charge fits where either sum allows it. It costs no noise and
             allows more than about 15 equal questions to be asked with less of it: 100 at 1/2.2, 1,000 at 1/7. It is
-            fixed when the ledger is made; `wpinq/docs/ledger.md` says when to take which.
+            fixed when the ledger is made; `wpinq/docs/budget.md` says when to take which.
         delta: Delta that may be spent in all, by `release`, `select` and `sql`; a small probability, for example 1e-6,
             or 0 for none. By default that of the ledger, and 1e-5 in a new one, of which nothing is spent unasked. With
             `accounting="renyi"` it is the delta of the promise, of which they may spend one part in a hundred.

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
+from aggregate_cases import ELSEWHERE, NOISY, RANKS, TRUTH, ask
 from depth import deep, deeper, often, thin
 from scipy.stats import binom
 
@@ -30,36 +31,10 @@ def people(frame=FRAME, budget=10**9, **settings):
     return wpinq.protect(frame, budget=budget, secret=ONE, version="1", name="people", **settings)
 
 
-def ask(which, collection, column="income", bounds=(0, 400_000), epsilon=1, **more):
-    if which == "count":
-        more.pop("step", None)
-        return aggregates.count(collection, epsilon, **more)
-    if which == "quantile":
-        return aggregates.quantile(collection, column, "0.9", bounds, epsilon, **more)
-    return getattr(aggregates, which)(collection, column, bounds, epsilon, **more)
-
-
-TRUTH = {
-    "count": len, "sum": np.sum, "mean": np.mean, "variance": np.var, "stdev": np.std, "median": np.median,
-    "quantile": lambda x: np.quantile(x, 0.9), "min": np.min, "max": np.max,
-}  # fmt: skip
-
-
 def test_every_aggregate_is_tried():
-    others = {
-        "QuotedAggregate",
-        "count_distinct",
-        "loss",
-        "quantiles",
-        "ranges",
-        "suggest_bound",
-        "suggest_bounds",
-        "top",
-        "mode",
-        "histogram",
-    }
-    missing = set(aggregates.__all__) - others - set(TRUTH)
-    assert not missing, f"{sorted(missing)}: a line each in TRUTH, and in `ask` where its arguments are others"
+    missing = set(aggregates.__all__) - ELSEWHERE - set(TRUTH)
+    assert not missing, f"{sorted(missing)}: lines in tests/aggregate_cases.py"
+    assert set(NOISY) | set(RANKS) == set(TRUTH), "each interval is tried"
 
 
 @pytest.mark.parametrize("which", TRUTH)
@@ -67,12 +42,14 @@ def test_little_noise_shows_the_truth(which):
     """Compared with NumPy. Grids of a thousandth of the bounds for ranks, of a millionth for sums."""
     answer = ask(which, people(), epsilon=1000 if which == "count" else 5000)
     truth = TRUTH[which](INCOME)
-    slack = 400 if which in {"min", "max", "median", "quantile"} else max(1e-4 * abs(truth), 0.1)
+    slack = 400 if which in RANKS else max(1e-4 * abs(truth), 0.1)
     assert abs(answer.value - truth) <= slack
     low, high = answer.interval()
     assert low - slack <= truth <= high + slack
     ages = ask(which, people(), "age", (0, 120), epsilon=1000 if which == "count" else 5000)
-    assert ages.value == pytest.approx(TRUTH[which](AGE), rel=1e-4, abs=1 if which in {"median", "quantile"} else 0.05)
+    assert ages.value == pytest.approx(
+        TRUTH[which](AGE), rel=1e-4, abs=1 if which in set(RANKS) - {"min", "max"} else 0.05
+    )
 
 
 @pytest.mark.parametrize("which", TRUTH)
@@ -85,9 +62,7 @@ def test_groups_are_answered_in_the_order_of_their_keys_present_or_not(which):
         assert low <= value <= high
         if zip_ != "nowhere":
             truth = TRUTH[which](INCOME[zip_ == ZIP])
-            assert abs(value - truth) <= max(
-                400 if which in {"min", "max", "median", "quantile"} else 0.1, 1e-3 * truth
-            )
+            assert abs(value - truth) <= max(400 if which in RANKS else 0.1, 1e-3 * truth)
 
 
 def test_groups_of_several_columns_of_any_kind():
@@ -132,7 +107,7 @@ def test_attack_39_next_to_no_records_give_a_noisy_answer(which, size):
         low, high = answer.interval()
         assert math.isfinite(answer.value)
         assert low <= answer.value <= high
-        if which in {"mean", "median", "min", "max", "quantile"}:
+        if which in {"mean", *RANKS}:
             assert 0 <= low <= high <= 400_000
         if which in {"variance", "stdev"}:
             assert 0 <= low <= high <= 200_000**2
@@ -180,7 +155,7 @@ def worlds(size, values):
 
 
 @thin(3)
-@pytest.mark.parametrize("which", ["count", "sum", "mean", "variance", "stdev"])
+@pytest.mark.parametrize("which", NOISY)
 def test_attack_48_intervals_hold_the_truth(which):
     """2,000 groups of 40 numbers on the grid; at least 95% of intervals hold it. Binomial tail, false alarm 1e-6."""
     values = np.random.default_rng(12).integers(0, 101, 40)
@@ -201,7 +176,7 @@ def test_attack_48_intervals_hold_the_truth(which):
 
 
 @thin(3)
-@pytest.mark.parametrize("which", ["median", "quantile", "min", "max"])
+@pytest.mark.parametrize("which", RANKS)
 def test_intervals_of_ranks_hold_the_truth(which):
     """1,000 groups of 200 numbers, some far from the others. Binomial tail, false alarm 1e-6."""
     values = np.append(np.random.default_rng(13).integers(20, 60, 190), np.arange(0, 100, 10))
@@ -370,17 +345,17 @@ def test_suggested_bound_of_nobody_is_a_number_of_the_grid():
 @pytest.mark.parametrize("level", ["0.9", "0.999"])
 def test_an_accuracy_is_bought_at_the_least_epsilon(level):
     collection = people(budget=10**6)
-    for ask, near in (
+    for question, near in (
         (partial(aggregates.count), 50),
         (partial(aggregates.count_distinct, columns="zip"), 7),
         (partial(aggregates.sum, column="age", bounds=(0, 120)), 900),
         (partial(aggregates.sum, column="age", bounds=(0, 120), by="zip", keys=["80127", "x"]), "900.5"),
     ):
-        answer = ask(collection, within=near, confidence=level)
+        answer = question(collection, within=near, confidence=level)
         cells = answer.table(level)
         half = float((cells["high"] - cells["low"]).max()) / 2
         assert half <= float(near)
-        cheaper = ask(collection, epsilon=answer.measurements[0].epsilon * Fraction(98, 100)).table(level)
+        cheaper = question(collection, epsilon=answer.measurements[0].epsilon * Fraction(98, 100)).table(level)
         assert float((cheaper["high"] - cheaper["low"]).max()) / 2 > half
     with pytest.raises(wpinq.ExactnessError, match=r"count\(\): give either epsilon=.*or within="):
         aggregates.count(collection)

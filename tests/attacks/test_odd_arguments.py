@@ -9,9 +9,11 @@ import warnings
 from decimal import Decimal
 from fractions import Fraction
 
+import algebra
 import numpy as np
 import polars as pl
 import pytest
+from aggregate_cases import CALLS as AGGREGATES
 from depth import thin
 
 import wpinq
@@ -75,15 +77,6 @@ def calls(place):
     live.advance()
     fit = wpinq.degrees.release(pages, 1)
     people = wpinq.protect(ROWS, budget=10**9, columns=TYPED, unit=wpinq.users("user", at_most=2))
-    bounded = {
-        "column": "x",
-        "bounds": (0, 5),
-        "epsilon": 1,
-        "by": "page",
-        "keys": ["a"],
-        "name": None,
-        "analyst": None,
-    }
     release, parts, clock = published(place)
     curved = wpinq.protect(ROWS, rho=10**9, columns=TYPED)
     gaussian, numbers = (
@@ -113,27 +106,10 @@ def calls(place):
         "suggest_bound": (wpinq.suggest_bound, {"collection": views, "epsilon": 1, "share": 0.95, "grid": (1, 2)}),
         "loss": (wpinq.loss, {"collection": people, "epsilon": 1, "at_most": 3, "name": None, "analyst": None}),
         "sql loss": (wpinq.sql, {"query": "SELECT COUNT(*) FROM v", "tables": {"v": people}, "epsilon": 1, "loss": 1}),
-        "map": (views.map, {"function": "page", "columns": ["p"]}),
-        "filter": (views.filter, {"predicate": "page='a'"}),
-        "flat_map": (views.flat_map, {"function": lambda page: [page], "columns": ["p"], "at_most": 2, "whole": False}),
-        "group_by": (views.group_by, {"key": "page", "reduce": len, "columns": ["c"], "whole": False}),
-        "join": (views.join, {"other": views, "on": "page", "at_most": None, "columns": None}),
-        "join_rows": (views.limit("page").join_rows, {"other": views.limit("page"), "on": "page", "columns": None}),
-        "join public": (views.join, {"other": pl.DataFrame({"page": ["a"], "n": [1]}), "on": "page", "how": "left",
-                                     "columns": None, "result": None}),
-        "join two": (views.join, {"other": views, "left": "page", "right": "user", "at_most": 3}),
-        "semijoin": (views.semijoin, {"other": views, "on": "page"}),
-        "antijoin": (views.antijoin, {"other": views, "left": "page", "right": "user"}),
         "at_most": (people.at_most, {"records": 2, "per": ("page", 1)}),
         "sql at_most": (wpinq.sql, {"query": "SELECT COUNT(*) FROM v", "tables": {"v": people}, "epsilon": 1,
                                     "at_most": 2, "per": ("page", 1)}),
-        "limit": (views.limit, {"key": "page", "at_most": 1}),
-        "partition": (views.partition, {"key": "page", "parts": ["a", "b"]}),
-        "window": (views.window, {"length": "1h", "at": "at", "zone": None}),
-        "shave": (views.shave, {"thickness": 1, "name": "index"}),
-        "shave by": (views.shave, {"thickness": lambda n: n, "name": "index", "step": 1}),
-        "distinct": (views.distinct, {"at_most": 1}),
-        **{name: (getattr(views, name), {"other": views}) for name in ("concat", "union", "intersect", "subtract")},
+        **{name: call(views) for name, call in (algebra.CALLS | AGGREGATES).items()},
         "explain": (pages.explain, {"epsilon": 1}),
         "measure": (pages.measure, {"epsilon": 1, "name": "n", "mechanism": "geometric", "analyst": None,
                                     "within": None, "confidence": 0.9, "continual": False, "horizon": None}),
@@ -144,19 +120,6 @@ def calls(place):
         "select": (pages.select, {"epsilon": 1, "delta": 1e-6, "name": "n", "analyst": None}),
         "continual select": (live.select, {"epsilon": 1, "delta": 1e-6, "continual": True, "at_least": 1}),
         "continual release": (keys.release, {"epoch": 1}),
-        "count": (views.count, {"epsilon": 1, "name": "n", "by": "page", "keys": ["a"]}),
-        "count_distinct": (views.count_distinct, {"columns": "page", "epsilon": 1}),
-        "sum": (views.sum, {**bounded, "step": 0.5}),
-        **{name: (getattr(views, name), bounded) for name in ("mean", "min", "max", "median")},
-        **{name: (getattr(views, name), {**bounded, "sample": True}) for name in ("variance", "stdev")},
-        "quantile": (views.quantile, {**bounded, "share": 0.25, "interval": False}),
-        "quantiles": (views.quantiles, {**bounded, "shares": [0.25, 0.5], "interval": False}),
-        "top": (views.top, {"columns": "page", "k": 1, "epsilon": 1, "keys": ["a"], "counts": None, "name": None,
-                            "analyst": None}),
-        "mode": (views.mode, {"columns": "page", "epsilon": 1, "keys": ["a"], "counts": 1}),
-        "histogram": (views.histogram, {"column": "x", "edges": [0, 2, 5], "epsilon": 1, "within": None, "by": "page",
-                                        "keys": ["a"], "name": None, "analyst": None, "confidence": 0.9}),
-        "ranges": (views.ranges, {"column": "x", "edges": [0, 2, 5], "epsilon": 1, "name": None, "analyst": None}),
         **{f"gaussian {name}": (getattr(curved, name), {**given, **gaussian}) for name, given in (
             ("count", {}), ("mean", numbers), ("variance", numbers), ("histogram", {"column": "x", "edges": [0, 2, 5]}),
         )},
@@ -248,22 +211,23 @@ GRAPHS = [
 ]  # fmt: skip
 PAIRS = ["pairs", "pair_buckets", "butterfly_buckets"]
 NAMES = [
+    *algebra.CALLS, *AGGREGATES,
     "at_most", "sql at_most", "budget", "loss", "sql loss", "protect", "protect file", "users", "Unit", "live",
     "kafka", "postgres", "sqlite",
     "sql", "suggest_bounds",
-    "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join_rows", "join two", "semijoin", "antijoin",
-    "join public", "limit", "partition", "window", "shave", "shave by", "distinct", "quote", "measure quote", "follow",
+    "suggest_bound",
+    "quote", "measure quote", "follow",
     "Secret", "degrees.corner", *(f"graphs.{name}" for name in GRAPHS), "graphs.undirected",
     "graphs.measure", "graphs.fit", *(f"graphs.{name}" for name in PAIRS), "graphs.measure_pairs",
-    "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",
-    "union", "intersect", "subtract", "explain", "measure", "measure within", "select", "count", "count_distinct",
-    "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile", "quantiles", "observe", "observe_many",
-    "interval", "release", "top", "mode",
+    "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx",
+    "explain", "measure", "measure within", "select",
+    "observe", "observe_many",
+    "interval", "release",
     "answer interval", "answer table", "answer save", "answer to_csv", "answer to_parquet",
     "answer plot", "count within", "continual observe", "continual select",
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
-    "quantile of a fit", "plot", "synthesize", "answers", "histogram", "ranges", "users auto", "draw", "to_mbi",
+    "quantile of a fit", "plot", "synthesize", "answers", "users auto", "draw", "to_mbi",
     "plan_budget", "degrees by", "connect", "Release", *(
         f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),

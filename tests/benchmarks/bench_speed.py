@@ -9,7 +9,7 @@ ratios to the first engine of the work. CPU seconds count user and system time o
 say more than the wall. Data come from a seed (`speed_data.py`), and stay in `--folder` if one is given. Polars is used
 lazily, DuckDB as it is installed; both add insecure NumPy noise and keep no ledger (`speed_works.py`). `--only` chooses
 pieces of work, and engines with `--engine`, by a part of their name. `--large` adds the same file ten times over.
-`--markdown` makes the table of docs/speed.md of what `--json` kept. The engine's share and the noise are measured
+`--markdown` makes the table of README.md of what `--json` kept. The engine's share and the noise are measured
 inside one process each (`bench_speed_inside.py`).
 """
 
@@ -89,7 +89,7 @@ def show(title: str, found: dict[str, dict[str, float]]) -> None:
 
 
 def markdown(kept: dict[str, Any]) -> None:
-    """The table of docs/speed.md: what ours takes, as ratios to each peer of clock, processor and memory."""
+    """The table of README.md: what ours takes, as ratios to each peer of clock, processor and memory."""
     print("| work | clock: to Polars | to DuckDB | processor: to Polars | to DuckDB | memory: to Polars | to DuckDB |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for title, found in kept["works"].items():
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="also the same file ten times over")
     parser.add_argument("--smoke", action="store_true", help="20,000 rows, once")
     parser.add_argument("--json", type=Path, help="keep the figures here")
-    parser.add_argument("--markdown", type=Path, help="show the table of docs/speed.md of figures that were kept")
+    parser.add_argument("--markdown", type=Path, help="show the table of README.md of figures that were kept")
     options = parser.parse_args()
     if options.markdown:
         return markdown(json.loads(options.markdown.read_text()))

@@ -71,7 +71,7 @@ def test_every_test_that_a_document_names_exists():
         assert set(re.findall(r"\btest_[a-z0-9]\w*[^\W_]\b", document.read_text())) <= known, document
 
 
-@pytest.mark.parametrize("document", sorted(DOCUMENTS.glob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [*sorted(DOCUMENTS.glob("*.md")), ROOT / "README.md"], ids=lambda path: path.name)
 def test_links_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):
         assert target.startswith("https://") or (document.parent / target).exists(), target

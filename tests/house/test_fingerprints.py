@@ -9,6 +9,7 @@ import textwrap
 from dataclasses import fields, replace
 from fractions import Fraction
 
+import algebra
 import numpy as np
 import polars as pl
 import pytest
@@ -98,8 +99,11 @@ def samples():
 
 
 def nodes():
-    plans = [getattr(one, "_node", one) for one in samples()]
-    return {type(node): node for node in steps(*plans)}
+    """A step of each kind, of the plans of tests/algebra.py where `samples` has none."""
+    pairs = algebra.source("left", fine=False), algebra.source("right", fine=False)
+    plans = [step(*pairs[:arity]) for arity, step in (algebra.STEPS | algebra.UNITS).values()]
+    plans = [getattr(one, "_node", one) for one in [*plans, *samples()]]
+    return {type(node): node for plan in plans for node in steps(plan)}
 
 
 NODES = nodes()
@@ -138,7 +142,7 @@ def others(value):
     if isinstance(value, (int, Fraction)):
         return [value + 1, value * 2]
     if isinstance(value, str):
-        return [*COLUMNS, value + "x"]
+        return [*COLUMNS, "a", "b", value + "x"]
     if value is None:
         return [1, "n", ("user",), True]
     if isinstance(value, Schema):
@@ -209,7 +213,7 @@ def printed(node):
 
 def test_there_is_a_sample_of_each_step():
     missing = [one.__name__ for one in KINDS if one not in NODES]
-    assert not missing, f"{missing}: add a plan with each to `samples` above"
+    assert not missing, f"{missing}: a plan with each in `samples` above, or a line in tests/algebra.py"
     assert len({one.__qualname__ for one in KINDS}) == len(KINDS), "a fingerprint calls a step by its name"
 
 

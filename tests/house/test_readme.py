@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from wpinq.core.operators import methods as operators
-
 ROOT = Path(__file__).parents[2]
-BLOCKS = re.findall(r"```(\w+) ?([\w-]*)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+TEXT = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w+) ?([\w-]*)\n(.*?)```", TEXT, re.DOTALL)
 PYTHON = [text for language, _, text in BLOCKS if language == "python"]
 SHELL = {name: text.strip() for language, name, text in BLOCKS if language == "bash"}
 
@@ -34,8 +33,15 @@ def workplace(tmp_path):
 
 def test_every_block_is_known():
     assert {language for language, _, _ in BLOCKS} == {"python", "bash"}
-    assert set(SHELL) == {"setup-and-run", "setup-and-test", "ask-in-sql"}
-    assert len(PYTHON) >= 2
+    assert set(SHELL) == {"setup-and-run", "setup-and-test"}, "two commands for a fresh machine"
+    assert len(PYTHON) == 1
+
+
+def test_the_first_screen_says_what_it_is():
+    lines = TEXT.splitlines()
+    assert len(lines) <= 90
+    first = next(line for line in lines if line and not line.startswith("#"))
+    assert "differential privacy" in first
 
 
 def test_python_blocks_run_one_after_another(workplace, monkeypatch):
@@ -48,33 +54,18 @@ def test_python_blocks_run_one_after_another(workplace, monkeypatch):
 
 
 def run(name, workplace):
-    """What the commands of a block print."""
-    text = ""
+    """Run the commands of a block."""
     for step in steps(name):
         command = step.replace(".venv/bin/python", sys.executable)
         command = command.replace(".venv/bin/wpinq", f"{sys.executable} -m wpinq")
         done = subprocess.run(shlex.split(command), cwd=workplace, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        text += done.stdout
-    return text
-
-
-def test_sql_is_answered(workplace):
-    assert "Page 2" in run("ask-in-sql", workplace)
 
 
 def test_main_job_runs(workplace):
     run("setup-and-run", workplace)
     for made in ("degrees.json", "degrees.png", "synthetic.parquet"):
         assert (workplace / "out" / made).stat().st_size > 1000
-
-
-def test_the_table_of_operators_names_them_all():
-    page = ROOT / "wpinq" / "docs" / "operators.md"
-    rows = re.findall(r"^\| (`.*?) \|.*\|$", page.read_text(), re.MULTILINE)
-    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
-    missing = set(operators.__all__) - named
-    assert not missing, f"{sorted(missing)}: a line in the table of docs/operators.md"
 
 
 def test_ci_calls_exactly_the_test_command():

@@ -1,4 +1,4 @@
-"""Two pages of the documentation, from the first command to the next month: each as it stands, with its own paths."""
+"""The recipes of the documentation, from the first command to the next month: each as it stands, with its own paths."""
 
 import datetime as dt
 import gzip
@@ -18,11 +18,11 @@ ROOT = DOCUMENTS.parents[1]
 
 
 class Machine:
-    """A directory that stands for a machine; what a page says is done in it."""
+    """A directory that stands for a machine; what a recipe says is done in it."""
 
-    def __init__(self, home, page, **paths):
+    def __init__(self, home, recipe, **paths):
         self.home, self.paths = home, paths
-        self.text = (DOCUMENTS / page).read_text()
+        self.text = (DOCUMENTS / "recipes.md").read_text().partition(f"\n## {recipe}\n")[2]
         for name in ("wpinq", "python"):
             script = home / "bin" / name
             script.parent.mkdir(exist_ok=True)
@@ -61,7 +61,7 @@ def test_monthly_visitors_from_rotated_logs_by_cron(tmp_path):
     logs.mkdir()
     home.mkdir()
     (home / "www").mkdir()
-    machine = Machine(tmp_path, "monthly-visitors.md", **{"/var/log/nginx": logs, "/srv/site": home})
+    machine = Machine(tmp_path, "Monthly visitors from rotated logs", **{"/var/log/nginx": logs, "/srv/site": home})
 
     def lines(day, visitors, agent="Mozilla/5.0"):
         line = '10.0.{}.{} - - [{:%d/%b/%Y}:10:00:{:02} +0000] "GET /{}?from=mail HTTP/2" 200 512 "-" "{}"\n'
@@ -147,7 +147,7 @@ def test_a_table_of_postgres_each_week(tmp_path):
         ordered(f"{monday} 00:30+02", 400)  # Sunday or Monday in Amsterdam, as summer or winter is
         ordered(f"{monday + dt.timedelta(days=2)} 12:00+00", 1600)
         ordered(f"{monday + dt.timedelta(days=8)} 12:00+00", 800)
-        machine = Machine(tmp_path, "weekly-table.md", **{
+        machine = Machine(tmp_path, "A table of PostgreSQL each week", **{
             "postgresql://reader@localhost/shop?table=orders": f"{url}?table=orders", "/srv/shop": home})  # fmt: skip
         (home / "orders.toml").write_text(machine.block("toml"))
         year, week, _ = monday.isocalendar()

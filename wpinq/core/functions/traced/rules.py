@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ import polars as pl
 from wpinq.core.records.schema import Kind
 
 SPACES = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"  # what str.strip() strips, within ASCII
+METHODS = ("lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith", "removeprefix", "removesuffix",
+           "replace", "weekday", "isoweekday", "date")  # fmt: skip
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -178,3 +181,21 @@ def _time_rules() -> dict[tuple[Any, ...], Rule]:
 
 
 RULES = _rules()
+
+
+def _method(name: str) -> Callable[..., Any]:
+    return lambda value, *options: getattr(value, name)(*options)
+
+
+PYTHON: dict[str, Callable[..., Any]] = {
+    **{name: getattr(operator, name) for name in (*ORDER, *SUMS, "floordiv", "mod", "neg", "abs", "xor")},
+    "and": operator.and_,
+    "or": operator.or_,
+    "len": len,
+    "item": operator.getitem,
+    "slice": lambda text, start, stop: text[start:stop],
+    "part": lambda text, separator, place: text.split(separator)[place],
+    **{name: operator.attrgetter(name) for name in ("year", "month", "day", "hour", "minute", "second")},
+    **{name: _method(name) for name in METHODS},
+}
+"""What each operation is in Python, of operands and options."""

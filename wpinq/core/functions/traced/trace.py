@@ -16,6 +16,7 @@ from wpinq.core.functions import sizes
 from wpinq.core.functions.binding import Binding
 from wpinq.core.functions.code.bytecode import steps_of
 from wpinq.core.functions.traced.expression import Expression, Untraced
+from wpinq.core.functions.traced.formula import Formula
 from wpinq.core.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
 from wpinq.core.records.schema import Kind, Schema
 
@@ -42,12 +43,7 @@ def trace(
     Raises:
         Untraced: It is not straight, or does something that columns do not.
     """
-    if not isinstance(function, FunctionType) or function.__dict__:
-        raise Untraced
-    copy = FunctionType(
-        function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__
-    )
-    copy.__kwdefaults__ = function.__kwdefaults__
+    copy = function if isinstance(function, Formula) else _straight(function)
     log: list[Expression] = []
     values = [Standin(Expression.of_column(name, schema[name].kind), log) for name in binding.reads]
     positional, keywords = binding.arguments(values)
@@ -59,6 +55,17 @@ def trace(
         raise Untraced
     results = result if size is not None and isinstance(result, tuple) else (result,)
     return [_output(value) for value in results], log
+
+
+def _straight(function: object) -> FunctionType:
+    """The function, with those outer names alone that straight code may use."""
+    if not isinstance(function, FunctionType) or function.__dict__:
+        raise Untraced
+    copy = FunctionType(
+        function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
 
 
 def _outside(function: FunctionType) -> dict[str, Any]:

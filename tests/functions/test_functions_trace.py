@@ -17,6 +17,7 @@ from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.functions.traced.formula import Formula
 from wpinq.core.functions.traced.rules import PYTHON, RULES, Rule
 from wpinq.core.functions.traced.standin import Standin
+from wpinq.core.functions.tree import Node
 from wpinq.core.records.kinds import read, series, write
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.records.values import encode
@@ -290,7 +291,7 @@ def test_a_failure_of_columns_is_done_again_plainly(monkeypatch):
     bound = bind(lambda page: page.lower(), SCHEMA.select(["page"]), "map")
     frame = frame_of([("A",), ("b",)], bound.schema)
     wanted = rows(bound.apply(frame, [W]), bound.output)
-    monkeypatch.setattr("wpinq.core.functions.traced.columnar.expression", lambda node: pl.col("absent"))
+    monkeypatch.setattr(Node, "expr", property(lambda node: pl.col("absent")))
     assert rows(bound.apply(frame, [W]), bound.output) == wanted
     assert bound.predicate(frame).to_list() == [True, True]
 

@@ -18,8 +18,9 @@ from typing import Any
 import polars as pl
 
 from wpinq.core.functions import Function, bind
-from wpinq.core.functions.polars.admit import admit, bare, tree
+from wpinq.core.functions.polars.admit import admit, bare
 from wpinq.core.functions.polars.expressions import Expressions
+from wpinq.core.functions.polars.read import tree
 from wpinq.core.functions.rows import Rows
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.functions.traced.formula import Formula
@@ -48,9 +49,8 @@ def function_told(function: Function) -> Json:
             "corner": corner, "growth": function.growth, **_common(function),
         }  # fmt: skip
     if isinstance(function, Columnar):
-        inside = {part for node in function.nodes for part in node.parts()}
-        if not inside.issuperset(function.steps):
-            raise UntoldError  # what it computes and does not return may fail, and then the record is dropped
+        if not function.whole:
+            raise UntoldError
         return {"traced": told(function.nodes, record), **_common(function)}
     if isinstance(function, Rows):
         file = io.BytesIO()

@@ -25,8 +25,7 @@ def sent(function: Function, call: str) -> grammar.Traced:
             f"{call}: this function is no column arithmetic, so it cannot be sent: only straight code of comparisons, "
             "sums, text methods and parts of times is traced (no if, in, is, or calls of others). Write SQL text."
         )
-    inside = {part for node in function.nodes for part in node.parts()}
-    if not inside.issuperset(function.steps):
+    if not function.whole:
         raise PlanError(f"{call}: the function computes what it does not return; leave that out.")
     return grammar.Traced(
         reads=list(function.reads), names=list(function.output.names), values=[_said(node) for node in function.nodes]

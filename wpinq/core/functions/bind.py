@@ -17,7 +17,7 @@ from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.code.misspelt import refuse_misspelt
 from wpinq.core.functions.function import Function
 from wpinq.core.functions.many import Many
-from wpinq.core.functions.output_columns import Declared, columns_code, columns_of, named, shape
+from wpinq.core.functions.output_columns import Declared, columns_code, columns_of, named, projection_code, shape
 from wpinq.core.functions.plain import Plain
 from wpinq.core.functions.polars.expressions import expressions
 from wpinq.core.functions.traced.columnar import Columnar, columns_read, projected
@@ -25,6 +25,7 @@ from wpinq.core.functions.traced.expression import Expression, Untraced
 from wpinq.core.functions.traced.formula import Formula
 from wpinq.core.functions.traced.probe import agrees
 from wpinq.core.functions.traced.trace import trace
+from wpinq.core.functions.tree import Node, col
 from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
@@ -56,11 +57,11 @@ def bind(
     """
     if isinstance(function, str):
         if not condition and _is_column(function, schema):
-            return expressions([pl.col(function)], schema, call, columns)
+            return expressions([col(function)], schema, call, columns)
         from wpinq.core.functions.sql.bind import predicate, projection
 
         return predicate(function, schema, call) if condition else projection(function, schema, call, columns)
-    if isinstance(function, pl.Expr):
+    if isinstance(function, (pl.Expr, Node)):
         return expressions([function], schema, call, columns)
     if isinstance(function, (list, tuple)):
         return expressions(function, schema, call, columns)
@@ -171,7 +172,9 @@ def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
         output=output,
         projection=projection,
         note=note + ", ".join(map(str, nodes)),
-        fingerprint=_meaning(nodes, steps, plain.schema, binding.reads, output),
+        fingerprint=projection_code(projection, plain.schema, output)
+        if projection
+        else _meaning(nodes, steps, plain.schema, binding.reads, output),
         nodes=tuple(nodes),
         steps=tuple(steps),
         plain=own,

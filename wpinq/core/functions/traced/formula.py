@@ -28,7 +28,7 @@ class Formula:
     reads: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for name in (name for node in self.nodes for name in node.columns()):
+        for name in (name for node in self.nodes for name in node.value_tree.columns):
             if name not in self.reads:
                 raise PlanError(f"the expression reads column {name!r}, which reads= does not name.")
 

@@ -17,6 +17,7 @@ from wpinq.core.functions.binding import Binding
 from wpinq.core.functions.code.bytecode import steps_of
 from wpinq.core.functions.traced.expression import Expression, Untraced
 from wpinq.core.functions.traced.formula import Formula
+from wpinq.core.functions.traced.rules import FIELDS, METHODS
 from wpinq.core.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
 from wpinq.core.records.schema import Kind, Schema
 
@@ -24,11 +25,8 @@ _STRAIGHT = """
     RESUME NOP PUSH_NULL PRECALL CALL COPY_FREE_VARS LOAD_FAST LOAD_FAST_CHECK STORE_FAST LOAD_CONST LOAD_DEREF
     LOAD_GLOBAL LOAD_ATTR LOAD_METHOD BUILD_TUPLE BUILD_SLICE BINARY_SUBSCR BINARY_SLICE BINARY_OP COMPARE_OP
     UNARY_NEGATIVE RETURN_VALUE RETURN_CONST EXTENDED_ARG"""
-_METHODS = """
-    lower upper strip lstrip rstrip startswith endswith removeprefix removesuffix replace split
-    weekday isoweekday date year month day hour minute second"""
 STRAIGHT = frozenset(_STRAIGHT.split())
-METHODS = frozenset(_METHODS.split())
+ATTRIBUTES = frozenset((*METHODS, *FIELDS, "split"))
 CALLS: dict[str, Any] = {"len": length, "abs": abs}
 
 
@@ -74,7 +72,9 @@ def _outside(function: FunctionType) -> dict[str, Any]:
     for cell in function.__closure__ or ():
         _plain(cell.cell_contents)
     for step in steps_of(function.__code__):
-        if step.opname not in STRAIGHT or (step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval not in METHODS):
+        if step.opname not in STRAIGHT or (
+            step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval not in ATTRIBUTES
+        ):
             raise Untraced
         if step.opname == "LOAD_GLOBAL":
             names[step.argval] = _global(step.argval, function.__globals__)

@@ -160,7 +160,7 @@ def test_what_arrives_is_admitted_once_more():
 def test_a_traced_function_that_means_something_else_is_refused():
     told = json.loads(json.dumps(plans_told([views().filter(lambda n: n > 1)._node])))
     (function,) = (step["fields"]["predicate"]["function"] for step in told["steps"] if step["is"] == "Filter")
-    function["traced"][0]["do"] = "ge"
+    function["traced"]["tuple"][0]["fields"]["name"] = "ge"
     with pytest.raises(InternalError, match="means something else in another process"):
         plans_untold(told)
 

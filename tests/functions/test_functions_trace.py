@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from wpinq.core.functions import Dropped, bind
 from wpinq.core.functions.traced.columnar import Columnar
-from wpinq.core.functions.traced.rules import Rule
+from wpinq.core.functions.traced.formula import Formula
+from wpinq.core.functions.traced.rules import PYTHON, RULES, Rule
 from wpinq.core.functions.traced.standin import Standin
+from wpinq.core.functions.tree import Node
 from wpinq.core.records.kinds import read, series, write
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.records.values import encode
@@ -289,7 +291,7 @@ def test_a_failure_of_columns_is_done_again_plainly(monkeypatch):
     bound = bind(lambda page: page.lower(), SCHEMA.select(["page"]), "map")
     frame = frame_of([("A",), ("b",)], bound.schema)
     wanted = rows(bound.apply(frame, [W]), bound.output)
-    monkeypatch.setattr("wpinq.core.functions.traced.columnar.expression", lambda node: pl.col("absent"))
+    monkeypatch.setattr(Node, "expr", property(lambda node: pl.col("absent")))
     assert rows(bound.apply(frame, [W]), bound.output) == wanted
     assert bound.predicate(frame).to_list() == [True, True]
 
@@ -326,3 +328,18 @@ def test_what_is_computed_and_not_returned_still_drops():
 def test_explain_shows_the_expression():
     assert bind(lambda page, n: (page.lower(), n), SCHEMA, "map").note == "traced: lower(page), n"
     assert bind(lambda page: page, SCHEMA, "map").note == "columns: page"
+
+
+def test_every_operation_has_a_meaning_in_python():
+    assert {name for name, *_ in RULES} == set(PYTHON)
+
+
+@pytest.mark.parametrize("function", [one for one in TRACED if one is not unreturned])
+def test_what_was_traced_is_a_function_again_that_traces_to_the_same(function):
+    bound = bind(function, SCHEMA, "map")
+    again = bind(Formula(bound.nodes, bound.reads), SCHEMA, "map", columns=list(bound.output.names))
+    assert (again.nodes, again.reads, again.output, again.projection) == (
+        bound.nodes, bound.reads, bound.output, bound.projection,
+    )  # fmt: skip
+    if {part for node in bound.nodes for part in node.parts()}.issuperset(bound.steps):
+        assert again.fingerprint == bound.fingerprint

@@ -154,7 +154,7 @@ RULES = {
                 "        return text.cast(polars_type(kind), strict=False)", "        return text.cast(polars_type(kind))",
                 f"{FUNCTIONS}test_rule_14_one_bad_line_changes_no_other_bin_and_raises_nothing"),
     "15": Plant("rule 15", "expressions that see other records are admitted", "wpinq/core/functions/polars/admit.py",
-                "    if name not in FUNCTIONS:", "    if False:", f"{FUNCTIONS}test_rule_15_expressions_that_see_other_records_are_refused"),
+                "    elif name not in TABLE:", "    elif False:", f"{FUNCTIONS}test_rule_15_expressions_that_see_other_records_are_refused"),
     "16": Plant("rule 16", "records beyond the mask are lost", "wpinq/core/functions/traced/columnar.py",
                 "    return marked.filter(pl.col(SAFE)), marked.filter(~pl.col(SAFE))",
                 "    return marked.filter(pl.col(SAFE)), None",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wpinq.core.functions.sql.calls import listed
     from wpinq.core.functions.traced.columnar import Columnar
     from wpinq.core.functions.traced.expression import Expression
-    from wpinq.core.functions.traced.written import written
+    from wpinq.core.functions.traced.formula import Formula
     from wpinq.core.ledger.accountant import Entry
     from wpinq.core.ledger.allowance import Allowance, allowances, caps
     from wpinq.core.ledger.budget import code_of_row, left_line
@@ -73,7 +73,7 @@ _NAMES = {
     "core.functions.sql.calls": "listed",
     "core.functions.traced.columnar": "Columnar",
     "core.functions.traced.expression": "Expression",
-    "core.functions.traced.written": "written",
+    "core.functions.traced.formula": "Formula",
     "core.ledger.accountant": "Entry",
     "core.ledger.allowance": "Allowance allowances caps",
     "core.ledger.budget": "code_of_row left_line",
@@ -134,6 +134,7 @@ __all__ = [
     "Engine",
     "Entry",
     "Expression",
+    "Formula",
     "Function",
     "Job",
     "Kind",
@@ -185,7 +186,6 @@ __all__ = [
     "version_label",
     "weigh",
     "write_amount",
-    "written",
 ]  # fmt: skip
 
 

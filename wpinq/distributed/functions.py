@@ -1,12 +1,13 @@
 """Functions of plans as JSON and back: expressions of Polars and SQL, traced functions, public tables. No code travels.
 
 An expression travels as Polars writes it in JSON, and is admitted once more where it arrives: what is not element-wise
-is refused there too. A traced function travels as its expressions, from which a function is written that traces to the
-very same. Whatever is plain Python does not travel.
+is refused there too. A traced function travels as its expressions, and what arrives must trace to the very same.
+Whatever is plain Python does not travel.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import warnings
@@ -17,15 +18,14 @@ from typing import Any
 import polars as pl
 
 from wpinq.core.functions import Function, bind
-from wpinq.core.functions.polars.admit import admit, bare, tree
+from wpinq.core.functions.polars.admit import admit, bare
 from wpinq.core.functions.polars.expressions import Expressions
+from wpinq.core.functions.polars.read import tree
 from wpinq.core.functions.rows import Rows
 from wpinq.core.functions.traced.columnar import Columnar
-from wpinq.core.functions.traced.expression import Expression
-from wpinq.core.functions.traced.written import written
-from wpinq.core.records.schema import Kind
+from wpinq.core.functions.traced.formula import Formula
 from wpinq.distributed.values import Json, UntoldError, members, record, told, untold
-from wpinq.errors import InternalError
+from wpinq.errors import InternalError, PlanError
 
 CALL = "a plan"
 CORNER = ("wpinq.degrees.cells", "CornerBin")
@@ -49,10 +49,9 @@ def function_told(function: Function) -> Json:
             "corner": corner, "growth": function.growth, **_common(function),
         }  # fmt: skip
     if isinstance(function, Columnar):
-        inside = {part for node in function.nodes for part in node.parts()}
-        if not inside.issuperset(function.steps):
-            raise UntoldError  # what it computes and does not return may fail, and then the record is dropped
-        return {"traced": [_node(one) for one in function.nodes], **_common(function)}
+        if not function.whole:
+            raise UntoldError
+        return {"traced": told(function.nodes, record), **_common(function)}
     if isinstance(function, Rows):
         file = io.BytesIO()
         function.table.write_ipc(file)
@@ -77,13 +76,12 @@ def function_untold(given: Json) -> Function:
 
             return CornerBin(**common, expressions=made, growth=given["growth"])
         return Expressions(**common, expressions=made, growth=given["growth"])
-    nodes = [_node_of(one) for one in given["traced"]]
-    source = written(nodes, common["reads"], common["schema"])
-    columns = list(common["output"].names)
-    bound = bind(source, common["schema"], CALL, columns=columns)
-    if not isinstance(bound, Columnar) or bound.fingerprint != common["fingerprint"] or list(bound.nodes) != nodes:
-        raise InternalError(f"the function {common['note']} means something else in another process; please report it.")
-    return bound
+    formula = Formula(untold(given["traced"], _nothing), common["reads"])
+    with contextlib.suppress(PlanError):
+        bound = bind(formula, common["schema"], CALL, columns=list(common["output"].names))
+        if bound.fingerprint == common["fingerprint"]:
+            return bound
+    raise InternalError(f"the function {common['note']} means something else in another process; please report it.")
 
 
 def _common(function: Function) -> dict[str, Json]:
@@ -115,22 +113,6 @@ def _admitted(given: Json, common: dict[str, Any]) -> pl.Expr:
     if bare(node) not in common["schema"].names:
         admit(node, common["schema"], CALL)
     return value
-
-
-def _node(node: Expression) -> Json:
-    if node.name == "column":
-        return {"column": node.options[0], "kind": node.kind.value}
-    if node.name == "constant":
-        return {"constant": record(node.value), "kind": node.kind.value}
-    return {"do": node.name, "of": [_node(one) for one in node.inputs], "options": told(node.options, _untold)}
-
-
-def _node_of(given: Json) -> Expression:
-    if "column" in given:
-        return Expression.of_column(given["column"], Kind(given["kind"]))
-    if "constant" in given:
-        return Expression.of_constant(untold(given["constant"], _nothing), Kind(given["kind"]))
-    return Expression.of_rule(given["do"], tuple(map(_node_of, given["of"])), untold(given["options"], _nothing), CALL)
 
 
 def _untold(value: object) -> Json:

@@ -19,6 +19,7 @@ PLAIN: dict[str, str] = {
     **dict.fromkeys(("Column", "Schema"), "wpinq.core.records.schema"),
     **dict.fromkeys(("Choice", "Unit"), "wpinq.core.plan.unit"),
     "Edges": "wpinq.aggregates.buckets",
+    "Expression": "wpinq.core.functions.traced.expression",
     "GroupColumn": "wpinq.core.operators.group_columns",
     "Periods": "wpinq.core.operators.periods",
     "Scale": "wpinq.aggregates.scale",

@@ -9,6 +9,7 @@ import polars as pl
 
 from wpinq.aggregates.keywords import Bounds
 from wpinq.core.functions.sql.terms import Term
+from wpinq.core.functions.tree import Node, lit
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
@@ -18,7 +19,7 @@ TIMES = (Kind.DATE, Kind.TIME, Kind.INSTANT)
 FIRST = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def as_number(term: Term, bounds: Bounds, written: str) -> tuple[pl.Expr, Bounds]:
+def as_number(term: Term, bounds: Bounds, written: str) -> tuple[Node, Bounds]:
     """A time of a record and its bounds as numbers.
 
     Raises:
@@ -26,8 +27,9 @@ def as_number(term: Term, bounds: Bounds, written: str) -> tuple[pl.Expr, Bounds
     """
     assert term.kind is not None  # noqa: S101  it is one of `TIMES`
     low, high = (_count(bound, term.kind, written) for bound in bounds)
-    days = term.value.cast(pl.Int32, strict=False).cast(pl.Int64, strict=False)
-    return days if term.kind is Kind.DATE else term.value.dt.epoch("s"), (low, high)
+    if term.kind is Kind.DATE:
+        return term.value.cast(pl.Int32, strict=False).cast(pl.Int64, strict=False), (low, high)
+    return term.value.dt.timestamp(time_unit="ms") // lit(1000, pl.Int64), (low, high)
 
 
 def as_time(numbers: pl.Series, kind: Kind) -> pl.Series:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-import polars as pl
-
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.bind import column
 from wpinq.core.functions.sql.terms import Term, shown
+from wpinq.core.functions.tree import col
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 
@@ -66,7 +65,7 @@ class Derived:
         after = [*given, *before[len(given) :]]
         if len(after) > len(before) or len(set(after)) < len(before):
             raise PlanError(f"{CALL}: {shown(alias)}: name no more columns than there are, each by its own name.")
-        rows = self.rows.map([pl.col(old).alias(new) for old, new in zip(before, after, strict=True)])
+        rows = self.rows.map([col(old).alias(new) for old, new in zip(before, after, strict=True)])
         reach = {new: self.reach.get(old) for old, new in zip(before, after, strict=True)}
         return Derived(rows, reach, frozenset(after))
 
@@ -81,7 +80,7 @@ class Derived:
             raise PlanError(f"{CALL}: {shown(node)}: UNION is of protected tables; unite public ones beforehand.")
         if len(names) != len(theirs):
             raise PlanError(f"{CALL}: {shown(node)}: both sides of a UNION have as many columns, of the same types.")
-        second = other.rows.map([pl.col(old).alias(new) for old, new in zip(theirs, names, strict=True)])
+        second = other.rows.map([col(old).alias(new) for old, new in zip(theirs, names, strict=True)])
         kinds = [", ".join(schema_of(one)[name].kind.value for name in names) for one in (self.rows, second)]
         if kinds[0] != kinds[1]:
             raise PlanError(
@@ -117,7 +116,7 @@ def base_columns(rows: Rows) -> dict[str, Term]:
     for item in schema:
         any_ = item.kind is Kind.ANY
         result[item.name] = (
-            Term(pl.col(item.name), Kind.ANY, item.name) if any_ else column(identifier(item.name), schema, CALL)
+            Term(col(item.name), Kind.ANY, item.name) if any_ else column(identifier(item.name), schema, CALL)
         )
     return result
 

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.terms import shown
+from wpinq.core.functions.tree import col, none_null
 from wpinq.core.operators.along_way import owners_met
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL, Derived
@@ -177,22 +176,22 @@ def kept(rows: Collection, asked: Sought, columns: Iterable[str | None]) -> Coll
         raise PlanError(f"{CALL}: {asked.text} {_WHY}.")
     named = [KEY.format(place) for place in range(len(right))]
     written = len(named) - asked.led
-    keys = asked.found.rows.map([pl.col(old).alias(new) for old, new in zip(right, named, strict=True)])
-    keys = keys.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in named[:written])).distinct()
+    keys = asked.found.rows.map([col(old).alias(new) for old, new in zip(right, named, strict=True)])
+    keys = keys.filter(none_null(named[:written])).distinct()
     types = [[one._node.schema[name].kind.value for name in names] for one, names in ((rows, left), (keys, named))]
     if types[0] != types[1]:
         raise PlanError(f"{CALL}: {asked.text}: it compares {', '.join(types[0])} with {', '.join(types[1])}; declare "
                         "one type.")  # fmt: skip
-    own = [pl.col(name) for name in rows.columns]
+    own = [col(name) for name in rows.columns]
     try:
         if not asked.negated:
-            known = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in left[:written]))
+            known = rows.filter(none_null(left[:written]))
             return known.join_rows(keys, left=left, right=named).map(own)
         pairs = rows.join_rows(keys, left=left, right=named, how="left")
     except PlanError as error:
         raise PlanError(f"{CALL}: {asked.text} {_WHY}.") from error
     names = {column.name: name for name, (side, column) in pairs._node.places.items() if side == 1}  # type: ignore[attr-defined]
-    return pairs.filter(pl.col(names[named[0]]).is_null()).map(own)
+    return pairs.filter(col(names[named[0]]).is_null()).map(own)
 
 
 _WHY = (

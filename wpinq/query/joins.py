@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import polars as pl
-
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.terms import shown
+from wpinq.core.functions.tree import none_null
 from wpinq.core.operators.along_way import owners_met
 from wpinq.core.operators.join_rows import JoinRows
 from wpinq.errors import PlanError
@@ -90,7 +89,7 @@ def paired(
         kinds = [table._node.schema[name].kind.value for table, name in ((ours, one), (theirs, other))]
         if kinds[0] != kinds[1]:
             raise PlanError(f"{CALL}: {shown(join)}: {one} is {kinds[0]} and {other} is {kinds[1]}; declare one type.")
-    known = [_known(side) for side in (left, right)]
+    known = [none_null(side) for side in (left, right)]
     keys = [*keys, *owners_met(ours._node, theirs._node, left, right)]
     left, right = ([pair[side] for pair in keys] for side in (0, 1))
     outer = join.text("side") == "LEFT"
@@ -104,8 +103,3 @@ def paired(
     assert isinstance(rows._node, JoinRows)  # noqa: S101  what `join_rows` makes without a result
     names = {column.name: name for name, (side, column) in rows._node.places.items() if side == 1}
     return rows, names if outer else {**names, **{other: one for one, other in keys}}
-
-
-def _known(columns: Sequence[str]) -> pl.Expr:
-    """Whether none of them is NULL."""
-    return pl.all_horizontal(pl.col(name).is_not_null() for name in columns)

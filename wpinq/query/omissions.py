@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from wpinq.aggregates.clipping_loss import ask_loss_of
+from wpinq.core.functions.tree import lit
 from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.provenance import About
@@ -44,7 +45,7 @@ def ask_lost(
     dropped = [ask_loss_of(asked.groups, node, epsilon / parts, **charged) for node in bounded]
     quotes: list[Quote[Any]] = [one.quote for one in dropped]
     if published:
-        counted = [*asked.counts, *asked.published_from(False)][asked.widest].map(pl.lit(0).alias("all"))
+        counted = [*asked.counts, *asked.published_from(False)][asked.widest].map(lit(0).alias("all"))
         quotes.append(counted.quote(epsilon / parts / asked.of_one_person[0], **charged))
     names = [node.data.name if len(bounded) > 1 else "" for node in bounded]
 

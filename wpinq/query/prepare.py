@@ -13,12 +13,11 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from wpinq.collection import Collection
 from wpinq.core.functions.output_columns import named as uniquely
 from wpinq.core.functions.sizes import question_size
 from wpinq.core.functions.sql.terms import shown
+from wpinq.core.functions.tree import col
 from wpinq.core.operators.filter import after_bound
 from wpinq.core.plan.node import steps
 from wpinq.core.plan.stability import Survey
@@ -153,7 +152,7 @@ class _Select(Reads):
             return None, None
         steps_of = known.read.shave()
         index = steps_of.columns[-1]
-        columns = [pl.col(known.keys.get(one, index)).alias(name) for one, name in zip(asked, names, strict=True)]
+        columns = [col(known.keys.get(one, index)).alias(name) for one, name in zip(asked, names, strict=True)]
         result: Collection = steps_of.map(columns)
         return names[found[0]], result
 
@@ -180,7 +179,7 @@ class _Select(Reads):
             return found
         counted = [term.alias(f"counted {place}") for place, term in enumerate(terms)]
         pairs: Collection = self.rows(kept, names, *counted).distinct()
-        return pairs.map([pl.col(name) for name in pairs.columns[: -len(counted)]])
+        return pairs.map([col(name) for name in pairs.columns[: -len(counted)]])
 
     def _summed(self, kept: Collection, names: tuple[str, ...], number: Any) -> Number:
         """The group keys and the number of each record."""

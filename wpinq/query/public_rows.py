@@ -9,8 +9,10 @@ from typing import Any
 import polars as pl
 from polars import selectors
 
-from wpinq.core.functions.polars.admit import tree
+from wpinq.core.functions.polars.admit import admit
 from wpinq.core.functions.polars.bounded import GROWTH, bounded
+from wpinq.core.functions.polars.read import tree
+from wpinq.core.functions.tree import Node
 from wpinq.core.operators.group_columns import GroupColumn, aggregated
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT
@@ -39,23 +41,26 @@ class PublicRows:
         """Names of its columns."""
         return self.schema.names
 
-    def filter(self, condition: pl.Expr) -> PublicRows:
+    def filter(self, condition: Node | pl.Expr) -> PublicRows:
         """The rows that fulfil a condition."""
-        return PublicRows(self.frame.filter(condition), self.schema, self.growth)
+        return PublicRows(self.frame.filter(tree(condition, CALL).expr), self.schema, self.growth)
 
-    def map(self, columns: Sequence[pl.Expr]) -> PublicRows:
+    def map(self, columns: Sequence[Node | pl.Expr]) -> PublicRows:
         """Other columns of each row.
 
         Raises:
             PlanError: A text may become too long: this is computed when the query is priced.
         """
-        growth = self.growth * max((bounded(tree(part, CALL), self.schema, CALL) for part in columns), default=1)
+        parts = [tree(part, CALL) for part in columns]
+        for part in parts:
+            admit(part, self.schema, CALL)
+        growth = self.growth * max((bounded(part, self.schema, CALL) for part in parts), default=1)
         if growth > GROWTH:
             raise PlanError(
                 f"{CALL}: texts of a public table may become more than {GROWTH:,} times as long; shorten them."
             )
         place = pl.int_range(pl.len()).alias("\0place")  # so that a constant is there for each row
-        frame = self.frame.select(*columns, place).drop("\0place")
+        frame = self.frame.select(*(part.expr for part in parts), place).drop("\0place")
         frame = frame.cast({selectors.integer(): pl.Int64, selectors.float(): pl.Float64})
         kinds = {polars_type(kind): kind for kind in Kind if kind is not Kind.ANY}
         return replace(self._of(frame, [kinds[dtype] for dtype in frame.dtypes]), growth=growth)

@@ -9,17 +9,16 @@ from collections.abc import Callable
 from math import pi
 from typing import Any
 
-import polars as pl
-
 from wpinq.core.functions.sql.arguments import argument
 from wpinq.core.functions.sql.bind import translator
 from wpinq.core.functions.sql.operators import RULES
 from wpinq.core.functions.sql.terms import NUMBERS, Term, constant, to
 from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.functions.tree import Node, when
 from wpinq.core.records.schema import Kind
 from wpinq.query.derived import CALL
 
-DOUBLES: dict[str, Callable[[pl.Expr], pl.Expr]] = {
+DOUBLES: dict[str, Callable[[Node], Node]] = {
     "Cos": lambda x: x.cos(), "Sin": lambda x: x.sin(), "Tan": lambda x: x.tan(), "Cot": lambda x: x.cot(),
     "Acos": lambda x: x.arccos(), "Asin": lambda x: x.arcsin(), "Atan": lambda x: x.arctan(),
     "Cosh": lambda x: x.cosh(), "Sinh": lambda x: x.sinh(), "Tanh": lambda x: x.tanh(), "Acosh": lambda x: x.arccosh(),
@@ -36,13 +35,13 @@ def released_translator(resolve: Callable[[Any], Term], spelled: Callable[[Any],
     return result
 
 
-def _double(translate: Translator, node: Any) -> pl.Expr:
+def _double(translate: Translator, node: Any) -> Node:
     return to(argument(translate, node, *NUMBERS), Kind.FLOAT, CALL).value
 
 
-def _finite(value: pl.Expr) -> Term:
+def _finite(value: Node) -> Term:
     """A double, NULL where it is none."""
-    return Term(pl.when(value.is_finite()).then(value), Kind.FLOAT, "")
+    return Term(when(value.is_finite(), value), Kind.FLOAT, "")
 
 
 def _function(translate: Translator, node: Any) -> Term:

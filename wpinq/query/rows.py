@@ -48,9 +48,9 @@ def finished(
     translator = asked.translator()
     if asked.order:
         terms, descending, first = zip(*asked.order, strict=True)
-        by = [translator.term(node).value for node in terms]
+        by = [translator.term(node).value.expr for node in terms]
         frame = frame.sort(by, descending=descending, nulls_last=[not entry for entry in first], maintain_order=True)
-    shown = [translator.term(item.node).value.alias(item.label) for item in asked.items]
+    shown = [translator.term(item.node).value.expr.alias(item.label) for item in asked.items]
     if asked.distinct:
         rows = frame.select(shown).with_row_index("\0row")
         frame = frame[rows.unique([item.label for item in asked.items], keep="first", maintain_order=True)["\0row"]]
@@ -112,7 +112,7 @@ def _kept(asked: Statement, groups: pl.DataFrame, numbers: list[pl.Series]) -> p
     """The groups that HAVING leaves, with their numbers."""
     keys = [groups[name].alias(f"key {place}") for place, name in enumerate(groups.columns)]
     frame = pl.DataFrame([*(keys if asked.keys else []), *numbers])
-    return frame if asked.having is None else frame.filter(asked.translator().condition(asked.having).value)
+    return frame if asked.having is None else frame.filter(asked.translator().condition(asked.having).value.expr)
 
 
 def _once(frame: pl.DataFrame) -> pl.DataFrame:

@@ -17,6 +17,7 @@ from wpinq.collection import Collection
 from wpinq.core.functions.output_columns import named as uniquely
 from wpinq.core.functions.sizes import copied
 from wpinq.core.functions.sql.terms import Term, shown, whole_number
+from wpinq.core.functions.tree import Node, lit
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 from wpinq.query.aggregates import LISTED, NUMBERS, unknown_function
@@ -196,14 +197,14 @@ class Reads:
         found = [group.name if type(group).__name__ == "Column" else None for group in self.groups]
         return uniquely([*found, NAME] if self.sets else found)
 
-    def keys(self, names: tuple[str, ...]) -> list[pl.Expr]:
+    def keys(self, names: tuple[str, ...]) -> list[Node]:
         """The group keys of a record."""
         return [term.value.alias(name) for term, name in zip(self._terms(), names, strict=False)]
 
-    def rows(self, kept: Rows, names: tuple[str, ...], *more: pl.Expr) -> Rows:
+    def rows(self, kept: Rows, names: tuple[str, ...], *more: Node) -> Rows:
         """The group keys of each record, once for each set of them, or a constant without keys; then more columns."""
         if not self.sets:
-            return kept.map([*(self.keys(names) or [pl.lit(0).alias("all")]), *more])
+            return kept.map([*(self.keys(names) or [lit(0).alias("all")]), *more])
         terms, found = self._terms(), []
         if any(term.kind in (Kind.ANY, None) for term in terms):
             raise PlanError(
@@ -211,10 +212,10 @@ class Reads:
             )
         for chosen in self.sets:
             values = [
-                term.value if key in chosen else pl.lit(None, polars_type(term.kind or Kind.ANY))
+                term.value if key in chosen else lit(None, polars_type(term.kind or Kind.ANY))
                 for key, term in zip(self.groups, terms, strict=True)
             ]
-            values.append(pl.lit(missing(self.groups, chosen), pl.Int64))
+            values.append(lit(missing(self.groups, chosen), pl.Int64))
             named = [value.alias(name) for value, name in zip(values, names, strict=True)]
             found.append(kept.map([*named, *more]))
         return reduce(lambda one, other: one.concat(other), found)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from wpinq.core.functions.sql.terms import Term
 from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.functions.tree import col
 from wpinq.core.plan.bias import biases
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.stability import Survey, by_ledger
@@ -114,7 +113,7 @@ class Statement:
         for place, count in enumerate(self.counts):  # weights that people share are fractions
             released[f"count {place}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
         return released_translator(
-            lambda node: Term(pl.col(node.name), released[node.name], self._spelled(node)), self._spelled
+            lambda node: Term(col(node.name), released[node.name], self._spelled(node)), self._spelled
         )
 
     def _spelled(self, node: Any) -> str:

@@ -18,6 +18,7 @@ from wpinq.collection import Collection
 from wpinq.core.functions.sql.bind import translator
 from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.functions.tree import Node, col, lit
 from wpinq.core.operators.group_columns import GroupColumn, group_columns
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
@@ -227,7 +228,7 @@ class _Subquery(Reads):
         operands = list(dict.fromkeys(item for _, of, _ in found.values() for item in of))
         terms = [_typed(self.tables.translator.term(item)) for item in operands]
         values = [term.alias(f"value {place}") for place, term in enumerate(terms)]
-        read = self.kept().map([*self.keys(keys), *values] or [pl.lit(0).alias("all")])
+        read = self.kept().map([*self.keys(keys), *values] or [lit(0).alias("all")])
         columns = [
             GroupColumn(name, rule, tuple(f"value {operands.index(item)}" for item in of), distinct)
             for name, (rule, of, distinct) in found.items()
@@ -249,14 +250,14 @@ class _Subquery(Reads):
         kinds = {item.name: item.kind for item in schema_of(rows)}
 
         def resolve(node: Any) -> Term:
-            return Term(pl.col(node.name), kinds[node.name], shown(node))
+            return Term(col(node.name), kinds[node.name], shown(node))
 
         return translator(resolve, CALL, spelled=plainly)
 
 
-def _typed(term: Term) -> pl.Expr:
+def _typed(term: Term) -> Node:
     """Its value; the bare word NULL is a text that is missing."""
-    return term.value if term.kind is not None else pl.lit(None, pl.String)
+    return term.value if term.kind is not None else lit(None, pl.String)
 
 
 def _passed(item: Any, name: str, tables: Tables) -> bool:

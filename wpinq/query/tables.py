@@ -18,6 +18,7 @@ from wpinq.core.functions.sql.bind import column, named, translator
 from wpinq.core.functions.sql.mistakes import near
 from wpinq.core.functions.sql.terms import Term, shown, together
 from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.functions.tree import col
 from wpinq.core.operators.keys import keyed
 from wpinq.core.operators.look_up import LookUp
 from wpinq.core.records import canonical
@@ -200,7 +201,7 @@ class Tables:
         }
         self._columns[alias] = theirs
         ours, key = self._key(join, alias, schema)
-        rows = frame.with_columns(key.value.alias(KEY))
+        rows = frame.with_columns(key.value.expr.alias(KEY))
         self._look_up(alias, ours, key, schema, rows, required=join.text("side") != "LEFT", text=shown(join))
 
     def _natural(self, join: Any, other: Any) -> Any:
@@ -305,4 +306,4 @@ class Tables:
         made = LookUp(node, function, None, (own,), kept)
         self.base = self.base._then(made)
         for name, column_ in zip(names, made.schema.columns[len(kept) :], strict=True):
-            self._columns[alias][name] = Term(pl.col(column_.name), column_.kind, f"{alias}.{name}")
+            self._columns[alias][name] = Term(col(column_.name), column_.kind, f"{alias}.{name}")

@@ -28,9 +28,9 @@ from wpinq.apps.remote import grammar
 from wpinq.apps.serve import plans
 from wpinq.apps.serve.config import Limits
 from wpinq.core.functions import sizes
+from wpinq.core.functions import tree as trees
 from wpinq.core.functions.polars import expressions
 from wpinq.core.functions.sql.translator import Translator
-from wpinq.core.functions.traced.expression import expression
 from wpinq.core.plan.node import Node
 from wpinq.errors import WpinqError
 from wpinq.query import grouping, quoted
@@ -73,17 +73,18 @@ class Meter:
         def term(translator: Translator, node: Any) -> Any:
             first = not translator._open
             result = translated(translator, node)
-            self.made(nodes(result.value), result.size, result.text)
+            self.made(nodes(result.value.expr), result.size, result.text)
             self.whole += result.size * first
             if self.whole > sizes.TOGETHER + sizes.MOST:
                 raise ExceededError(f"{self.whole:,} nodes of one question are made")
             return result
 
-        def bound(part: pl.Expr, call: str) -> Any:
-            self.nodes += nodes(part)
+        def bound(part: pl.Expr | trees.Node, call: str) -> Any:
+            made = tree(part, call)
+            self.nodes += nodes(made.expr)
             if self.nodes > 3 * sizes.TOGETHER:  # a count binds what it counts twice: where it is NULL, and its groups
                 raise ExceededError(f"{self.nodes:,} nodes are bound")
-            return tree(part, call)
+            return made
 
         with patch.object(Translator, "_translated", term), patch.object(expressions, "tree", bound):
             sys.setprofile(self)
@@ -94,7 +95,7 @@ class Meter:
 
 
 def nodes(part: pl.Expr) -> int:
-    """The nodes of an expression, counted by brackets and names: what `sizes` counts, without its stand-ins."""
+    """The nodes of an expression, counted in what Polars tells of it: what a tree says before there is one."""
     text = part.meta.serialize(format="json")
     return sum(text.count(f'"{name}":') for name in
                ("Alias", "BinaryExpr", "Cast", "Column", "Function", "Literal", "Ternary"))  # fmt: skip
@@ -187,8 +188,8 @@ def traced(rng: random.Random) -> tuple[str, Any]:
     def ask() -> None:
         made = tables()["v"].map(scope["made"])
         for node in getattr(made._node, "nodes", ()) or getattr(getattr(made._node, "function", None), "nodes", ()):
-            if nodes(expression(node)) > sizes.MOST:
-                raise ExceededError(f"a traced function has {nodes(expression(node)):,} nodes")
+            if nodes(node.value_tree.expr) > sizes.MOST:
+                raise ExceededError(f"a traced function has {nodes(node.value_tree.expr):,} nodes")
         made.quote(epsilon=1)
 
     return text, ask
@@ -266,9 +267,14 @@ def unsized() -> list[Any]:
 
 
 def alone() -> list[Any]:
-    """A rule is counted with its parts as one node each."""
-    real = sizes.size
-    return [patch.object(sizes, "size", lambda made, parts=(): real(made, [1] * len(parts)))]
+    """An operation is counted with its parts as one node each."""
+    real = trees.Node.__init__
+
+    def counted(node: trees.Node, *given: Any, **named: Any) -> None:
+        real(node, *given, **named)
+        node.size = 1 + len(node.inputs)
+
+    return [patch.object(trees.Node, "__init__", counted)]
 
 
 def together() -> list[Any]:

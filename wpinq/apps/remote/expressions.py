@@ -1,20 +1,16 @@
-"""Traced functions in JSON: what tracing found is sent, and becomes a function again that traces to the very same.
+"""Traced functions in JSON: what tracing found is sent, and is a function again where it arrives (`Formula`).
 
-The function is made of syntax trees (`traced/written.py`), from the names of rules; nothing that was sent is parsed as
-Python. It is then bound like any other: traced, compared with plain Python on probe values, and its expression must be
-the one that was sent. So what is computed and priced is what the client says, whatever it had traced.
+That is bound like any other: traced, compared with plain Python on probe values, and its expression must be the one
+that was sent. So what is computed and priced is what the client says, whatever it had traced.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from wpinq.apps.remote import grammar
 from wpinq.apps.remote.bins import TYPES
-from wpinq.core import Columnar, Expression, Function, Kind, Schema, bind, total_size, written
+from wpinq.core import Columnar, Expression, Formula, Function, Kind, Schema, total_size
 from wpinq.errors import PlanError
 
 
@@ -29,8 +25,7 @@ def sent(function: Function, call: str) -> grammar.Traced:
             f"{call}: this function is no column arithmetic, so it cannot be sent: only straight code of comparisons, "
             "sums, text methods and parts of times is traced (no if, in, is, or calls of others). Write SQL text."
         )
-    inside = {part for node in function.nodes for part in node.parts()}
-    if not inside.issuperset(function.steps):
+    if not function.whole:
         raise PlanError(f"{call}: the function computes what it does not return; leave that out.")
     return grammar.Traced(
         reads=list(function.reads), names=list(function.output.names), values=[_said(node) for node in function.nodes]
@@ -46,8 +41,8 @@ def _said(node: Expression) -> grammar.Expression:
     return grammar.Do(name=node.name, of=[_said(part) for part in node.inputs], options=list(node.options))
 
 
-def received(given: grammar.Traced, schema: Schema, call: str) -> Callable[..., Any]:
-    """The function that an expression stands for.
+def received(given: grammar.Traced, schema: Schema, call: str) -> Formula:
+    """The function that an expression stands for; whatever binds it finds whether a function traces to it.
 
     Args:
         given: What was sent.
@@ -55,19 +50,13 @@ def received(given: grammar.Traced, schema: Schema, call: str) -> Callable[..., 
         call: Name of the step, for messages.
 
     Raises:
-        PlanError: There is no such column or operation, it stands for too large an expression, or tracing finds no such
-            one.
+        PlanError: There is no such column or operation, or it stands for too large an expression.
     """
     if len(given.names) != len(given.values):
         raise PlanError(f"{call}: {len(given.values)} values and {len(given.names)} names.")
-    nodes = [_node(one, schema, call) for one in given.values]
+    nodes = tuple(_node(one, schema, call) for one in given.values)
     total_size().add(sum(part.size for node in nodes for part in node.parts()), call, "the function")
-    function = written(nodes, given.reads, schema)
-    names = given.names
-    bound = bind(function, schema, call, columns=names)
-    if not isinstance(bound, Columnar) or list(bound.nodes) != nodes:
-        raise PlanError(f"{call}: no function traces to this expression; send what wpinq.connect sends.")
-    return function
+    return Formula(nodes, tuple(given.reads))
 
 
 def _node(given: grammar.Expression, schema: Schema, call: str) -> Expression:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import CodeType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
-from wpinq.core.functions.binding import match
+from wpinq.core.functions.binding import Binding, match
 from wpinq.core.functions.code.bytecode import arity, yields
-from wpinq.core.functions.code.capture import capture
+from wpinq.core.functions.code.capture import Captured, capture
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.code.misspelt import refuse_misspelt
 from wpinq.core.functions.function import Function
 from wpinq.core.functions.many import Many
-from wpinq.core.functions.output_columns import Declared, columns_code, columns_of, named, shape
+from wpinq.core.functions.output_columns import Declared, columns_code, columns_of, named, projection_code, shape
 from wpinq.core.functions.plain import Plain
 from wpinq.core.functions.polars.expressions import expressions
 from wpinq.core.functions.traced.columnar import Columnar, columns_read, projected
 from wpinq.core.functions.traced.expression import Expression, Untraced
+from wpinq.core.functions.traced.formula import Formula
 from wpinq.core.functions.traced.probe import agrees
 from wpinq.core.functions.traced.trace import trace
+from wpinq.core.functions.tree import Node, col
 from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
@@ -43,7 +45,7 @@ def bind(
     """Bind a function or expression to columns.
 
     Args:
-        function: A Python function, element-wise Polars expressions, or SQL text.
+        function: A Python function, element-wise Polars expressions, SQL text, or what another process had traced.
         schema: The columns of the input.
         call: Name of the call, for messages: `map`.
         columns: Names of the outputs, or names with types.
@@ -55,11 +57,11 @@ def bind(
     """
     if isinstance(function, str):
         if not condition and _is_column(function, schema):
-            return expressions([pl.col(function)], schema, call, columns)
+            return expressions([col(function)], schema, call, columns)
         from wpinq.core.functions.sql.bind import predicate, projection
 
         return predicate(function, schema, call) if condition else projection(function, schema, call, columns)
-    if isinstance(function, pl.Expr):
+    if isinstance(function, (pl.Expr, Node)):
         return expressions([function], schema, call, columns)
     if isinstance(function, (list, tuple)):
         return expressions(function, schema, call, columns)
@@ -67,6 +69,8 @@ def bind(
     try:
         return _traced(plain, () if columns is None else declared_kinds(columns, call), call)
     except Untraced:
+        if isinstance(function, Formula):
+            raise PlanError(f"{call}: no function traces to this expression; send what wpinq.connect sends.") from None
         refuse_misspelt(plain.function, plain.binding, schema, call)
         return plain
 
@@ -109,13 +113,8 @@ def _plain(
 ) -> P:
     if not callable(function):
         raise PlanError(f"{call}: takes a function or Polars expressions, and got {type(function).__name__}.")
-    code = getattr(function, "__code__", None)
-    several = issubclass(way, Many)
-    if isinstance(code, CodeType) and yields(code, asynchronous=several):
-        raise PlanError(f"{call}: the function yields; return one value or a tuple, or use flat_map.")
-    held = capture(function, call)
-    binding = match(held.function, schema, call)
-    size, wanted = shape(columns, arity(code) if isinstance(code, CodeType) and not several else None, call)
+    held, binding, several = _taken(way, function, schema, call)
+    size, wanted = shape(columns, several, call)
     names = tuple(name for name, _ in wanted) or named([None] * (size or 1))
     kinds = [kind or Kind.ANY for _, kind in wanted] or [Kind.ANY] * len(names)
     output = columns_of(names, kinds)
@@ -133,8 +132,25 @@ def _plain(
     )
 
 
+def _taken(
+    way: type[Plain], function: Callable[..., Any], schema: Schema, call: str
+) -> tuple[Captured, Binding, int | None]:
+    """The function with what it captured, the columns of its parameters, and how many values it is seen to return."""
+    if isinstance(function, Formula):
+        binding = Binding(function.reads, function.reads, tuple(range(len(function.reads))), ())
+        several = len(function.nodes) if len(function.nodes) > 1 else None
+        return Captured(function, None, restless=False, zoned=False), binding, several
+    code, many = getattr(function, "__code__", None), issubclass(way, Many)
+    if isinstance(code, CodeType) and yields(code, asynchronous=many):
+        raise PlanError(f"{call}: the function yields; return one value or a tuple, or use flat_map.")
+    held = capture(function, call)
+    return held, match(held.function, schema, call), arity(code) if isinstance(code, CodeType) and not many else None
+
+
 def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
     nodes, steps = trace(plain.function, plain.binding, plain.schema, plain.size)
+    if isinstance(plain.function, Formula) and tuple(nodes) != plain.function.nodes:
+        raise Untraced
     if len(nodes) != (plain.size or 1):
         raise PlanError(f"{call}: the function returns one value and columns= names {plain.size}; return a tuple.")
     kinds = [node.kind for node in nodes]
@@ -156,7 +172,9 @@ def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
         output=output,
         projection=projection,
         note=note + ", ".join(map(str, nodes)),
-        fingerprint=_meaning(nodes, steps, plain.schema, binding.reads, output),
+        fingerprint=projection_code(projection, plain.schema, output)
+        if projection
+        else _meaning(nodes, steps, plain.schema, binding.reads, output),
         nodes=tuple(nodes),
         steps=tuple(steps),
         plain=own,

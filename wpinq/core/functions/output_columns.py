@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError
@@ -60,3 +61,8 @@ def columns_of(names: Sequence[str], kinds: Sequence[Kind], ranged: Sequence[boo
 def columns_code(schema: Schema, names: Sequence[str] | None = None) -> tuple[tuple[str, str], ...]:
     """Names and kinds of columns, for a fingerprint: later steps refer to columns by name."""
     return tuple((name, schema[name].kind.value) for name in (schema.names if names is None else names))
+
+
+def projection_code(names: Sequence[str], schema: Schema, output: Schema) -> bytes:
+    """The fingerprint of columns that are passed on as they are, whoever says so: SQL, an expression or a lambda."""
+    return digest("projection", tuple(names), columns_code(schema, names), columns_code(output))

@@ -1,22 +1,16 @@
-"""Size of expressions: the nodes of their trees, counted from parts to wholes before a tree is made.
+"""Size of expressions: the nodes of their trees (`Node.size`), which are bounded before Polars makes any.
 
 Some rules use a part several times: `a % b` as a quotient and as a product, `nullif(a, b)` as a test and as a value. So
-a short text may stand for a tree that doubles with each pair of brackets, and Polars walks trees. Each rule is
-therefore applied to stand-ins first, which are one node each: how often they occur in what it makes, and how large the
-parts are, gives the size of the whole. No rule says its size, so none can say it wrongly.
+a short text may stand for a tree that doubles with each pair of brackets, and Polars walks trees.
 """
 
 from __future__ import annotations
 
-import re
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any
-
-import polars as pl
 
 from wpinq.errors import PlanError
 
@@ -24,10 +18,6 @@ MOST = 5_000
 """Nodes of one expression."""
 TOGETHER = 4 * MOST
 """Nodes of all expressions of one question."""
-NODES = re.compile(r'"(?:Alias|BinaryExpr|Cast|Column|Function|Literal|Ternary)":')
-PLACES = re.compile(r'\\u0000part (\d+)"')
-STANDS, LEAF = "\0part ", "\0leaf"
-"""What stand-ins are called; no column, and no SQL text, has a NUL."""
 
 
 class TooLargeError(PlanError):
@@ -90,34 +80,6 @@ def copied(node: Any, call: str, text: Callable[[], str]) -> None:
 def total_size() -> Total:
     """What counts the question that is being read; outside of one, what begins to count."""
     return _QUESTION.get() or Total()
-
-
-def stand_in(place: int, part: pl.Expr) -> pl.Expr:
-    """One node in the place of a part: a column, or a constant where the part reads none."""
-    return pl.col(stands(place)) if part.meta.root_names() else pl.lit(stands(place))
-
-
-def stands(place: int) -> str:
-    """What a stand-in is called."""
-    return f"{STANDS}{place}"
-
-
-def leaf(name: str) -> str:
-    """The name of a column that a rule takes from a part, whatever it stands for."""
-    return LEAF if name.startswith(STANDS) else name
-
-
-def size(made: pl.Expr, parts: Sequence[int] = ()) -> int:
-    """The nodes of an expression over stand-ins, each of which counts as the part that it stands for.
-
-    >>> size(stand_in(0, pl.col("page")) + stand_in(0, pl.col("page")), [100])
-    201
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        text = made.meta.serialize(format="json")
-    inside = sum(parts[int(place)] - 1 for place in PLACES.findall(text))
-    return len(NODES.findall(text)) + inside
 
 
 def insist(nodes: int, call: str, text: str) -> None:

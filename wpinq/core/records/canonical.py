@@ -10,8 +10,8 @@ Polars joins and sorts NaN in different ways, so rows are compared by `bits`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -28,13 +28,25 @@ EMPTY: dict[Kind, object] = {Kind.TEXT: "", Kind.BYTES: b"", Kind.ANY: b""}
 HELD, KNOWN = "\0held", "\0known"
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+Value = TypeVar("Value")
 
 
-def canonical(value: pl.Expr, kind: Kind) -> pl.Expr:
-    """An expression whose value a column of this kind may hold; what lies under its nulls does not matter."""
+def _when(test: Any, value: Any, otherwise: Any = None) -> Any:
+    return pl.when(test).then(value).otherwise(otherwise)
+
+
+def canonical(value: Value, kind: Kind, when: Callable[..., Value] = _when) -> Value:
+    """A value that a column of this kind may hold; what lies under its nulls does not matter.
+
+    Args:
+        value: An expression, of Polars or as a tree.
+        kind: The kind.
+        when: One value where a test holds, and another elsewhere, null if none is given.
+    """
+    number: Any = value
     if kind is Kind.FLOAT:
-        return pl.when(value == 0).then(0.0).when(value.is_not_nan()).then(value)
-    return pl.when(_within(value, kind)).then(value) if kind in BOUNDS else value
+        return when(number == 0, 0.0, when(number.is_not_nan(), number))
+    return when(_within(number, kind), number) if kind in BOUNDS else value
 
 
 def column(series: pl.Series, kind: Kind) -> pl.Series:
@@ -92,7 +104,7 @@ def encoded(series: pl.Series, kind: Kind) -> pl.Series:
     return result["\0code"].alias(series.name)
 
 
-def _within(value: pl.Expr, kind: Kind) -> pl.Expr:
+def _within(value: Any, kind: Kind) -> Any:
     return value.to_physical().cast(pl.Int64).is_between(*BOUNDS[kind])
 
 

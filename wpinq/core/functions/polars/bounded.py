@@ -9,37 +9,22 @@ A text may grow by a factor that the plan determines, so that no record makes a 
 
 from __future__ import annotations
 
-import io
-import json
-import warnings
 from functools import lru_cache
-from typing import Any
 
 import polars as pl
 
-from wpinq.core.functions.polars.admit import columns, constant, function_name, inside
+from wpinq.core.functions.operations import TABLE
+from wpinq.core.functions.polars.read import Read
+from wpinq.core.functions.tree import Node, walk
 from wpinq.core.records.canonical import BOUNDS
 from wpinq.core.records.schema import Schema, polars_type
 from wpinq.errors import UntraceableError
 
 GROWTH = 2**16
 """Characters that one character may become, or that a text is padded to."""
-PASSED = frozenset(["Alias", "Ternary", "FillNull", "Coalesce", "MinHorizontal", "MaxHorizontal", "Clip", "Replace"])
-COMPARED = frozenset(
-    [
-        *("Eq", "NotEq", "EqValidity", "NotEqValidity", "Lt", "LtEq", "Gt", "GtEq", "Plus", "Minus", "ReplaceStrict"),
-        *("Boolean.IsNull", "Boolean.IsNotNull", "Boolean.IsBetween", "Boolean.IsIn"),
-    ]
-)
-MADE = frozenset(["Plus", "Minus", "Cast", "TemporalExpr.OffsetBy", "SumHorizontal", "MeanHorizontal"])
-FACTORS = {"Uppercase": 3, "Lowercase": 3, "Titlecase": 3, "Normalize": 18, "HexEncode": 2, "Base64Encode": 2,
-           "EscapeRegex": 2}  # fmt: skip
-PADDED = ("StringExpr.ZFill", "StringExpr.PadStart", "StringExpr.PadEnd")
-JOINED = ("StringExpr.ConcatHorizontal", "StringExpr.Format", "Plus", "SumHorizontal")
-REPLACED = ("StringExpr.Replace", "StringExpr.ReplaceMany")
 
 
-def bounded(node: Any, schema: Schema, call: str) -> int:
+def bounded(root: Node, schema: Schema, call: str) -> int:
     """Check that an admitted tree computes something for all values.
 
     Returns:
@@ -48,43 +33,51 @@ def bounded(node: Any, schema: Schema, call: str) -> int:
     Raises:
         UntraceableError: A time in it may lie too far away, or a text become too long.
     """
-    if any(schema[name].kind in BOUNDS for name in columns(node)) or "Date" in json.dumps(node):
-        _far(node, schema, call)
-    growth = _growth(node, schema, call)
-    if growth > GROWTH:
+    nodes = list(walk(root))
+    timed = any(schema[name].kind in BOUNDS for name in root.columns)
+    if timed or any("date" in _told(node).lower() for node in nodes):
+        far: dict[int, bool] = {}
+        for node in nodes:
+            far[id(node)] = _far(node, any(far[id(part)] for part in node.inputs), schema, call)
+    growth: dict[int, int] = {}
+    for node in nodes:
+        growth[id(node)] = _growth(node, [growth[id(part)] for part in node.inputs])
+    if growth[id(root)] > GROWTH:
         raise UntraceableError(f"{call}: a text may become {GROWTH:,} times as long, or be padded to as much; make its "
                                "constants shorter.")  # fmt: skip
-    return growth
+    return growth[id(root)]
 
 
-def _far(node: Any, schema: Schema, call: str) -> bool:
-    """Whether the value may be a time that Polars cannot read."""
-    name, parts = _name(node), inside(node, schema, call)
-    far = sum(_far(part, schema, call) for part in parts) > 0  # of all of them: one that is refused may come last
+def _told(node: Node) -> str:
+    """All that a node says itself."""
+    return f"{node.name} {node.method} {node.options}" if node.name != "Column" else ""
+
+
+def _far(node: Node, far: bool, schema: Schema, call: str) -> bool:
+    """Whether the value may be a time that Polars cannot read, where that of a part may be one."""
+    name, marks = node.name, TABLE[node.name].marks
     copied = name == "Cast" and not isinstance(_type(node, schema), pl.String)
-    if far and name not in PASSED | COMPARED and not copied:
+    if far and not marks & {"keeps", "bears"} and not copied:
         raise UntraceableError(
             f"{call}: {name} may raise on a time that lies far away, and its argument may be one, whatever columns "
             "hold; put .clip(first, last) around the time, or compute it in a map of its own, where it is null then."
         )
-    if name in PASSED:
-        return far and not (name == "Clip" and all(function_name(node["Function"]["function"])[1].values()))
-    if name not in MADE or constant(node) or not _is_time(node, schema):
+    if "keeps" in marks:
+        return far and not (name == "Clip" and len(node.inputs) == 3)
+    if "makes" not in marks or not node.columns or not _is_time(node, schema):
         return False
-    return far or name != "Cast" or not (_is_time(parts[0], schema) or isinstance(_type(parts[0], schema), pl.String))
+    part = node.inputs[0]
+    return far or name != "Cast" or not (_is_time(part, schema) or isinstance(_type(part, schema), pl.String))
 
 
-def _is_time(node: Any, schema: Schema) -> bool:
+def _is_time(node: Node, schema: Schema) -> bool:
     return isinstance(_type(node, schema), (pl.Date, pl.Datetime))
 
 
-def _type(node: Any, schema: Schema) -> pl.DataType | None:
+def _type(node: Node, schema: Schema) -> pl.DataType | None:
     """The type of a part of an expression; None where it does not fit the columns, which is said elsewhere."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            part = pl.Expr.deserialize(io.BytesIO(json.dumps(node).encode()), format="json")
-        return empty(schema).select(part).collect_schema().dtypes()[0]
+        return empty(schema).select(node.expr).collect_schema().dtypes()[0]
     except pl.exceptions.PolarsError:
         return None
 
@@ -95,29 +88,22 @@ def empty(schema: Schema) -> pl.LazyFrame:
     return pl.LazyFrame(schema={column.name: polars_type(column.kind) for column in schema})
 
 
-def _growth(node: Any, schema: Schema, call: str) -> int:
+def _growth(node: Node, each: list[int]) -> int:
     """How many characters come of one, at the most; constants that are joined to a text add what the query is long."""
-    name, parts = _name(node), inside(node, schema, call)
-    each = [_growth(part, schema, call) for part in parts]
     if not each:
         return 1
-    if name in REPLACED:
-        return each[0] * (1 + len(str(parts[-1])))
-    if name in PADDED:
-        return max(each[0], *_integers(parts[-1]))
-    if name in JOINED:
-        return max(1, sum(grown for grown, part in zip(each, parts, strict=True) if not constant(part)))
-    return max(each) * FACTORS.get(name.removeprefix("StringExpr."), 1)
+    operation, parts = TABLE[node.name], node.inputs
+    if "replaces" in operation.marks:
+        return each[0] * (1 + _written(parts[-1]))
+    if "pads" in operation.marks:
+        length = parts[-1].options.get("value")
+        return max(each[0], length if isinstance(length, int) else GROWTH + 1)
+    if "joins" in operation.marks:
+        return max(1, sum(grown for grown, part in zip(each, parts, strict=True) if part.columns))
+    return max(each) * operation.factor
 
 
-def _integers(node: Any) -> list[int]:
-    """The integer that a literal is; something too large where it is none."""
-    result = list(next(iter(node["Literal"].values())).values()) if "Literal" in node else []
-    return [item if isinstance(item, int) else GROWTH + 1 for item in result] or [GROWTH + 1]
-
-
-def _name(node: Any) -> str:
-    ((name, body),) = node.items()
-    if name == "Function":
-        return function_name(body["function"])[0]
-    return str(body["op"]) if name == "BinaryExpr" else str(name)
+def _written(node: Node) -> int:
+    """At least how many characters a text is that is written out."""
+    told = node.told if isinstance(node, Read) else {"Literal": {"Scalar": {"String": node.options["value"]}}}
+    return len(str(told))

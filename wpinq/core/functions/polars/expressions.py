@@ -1,4 +1,4 @@
-"""Polars expressions as functions of one record.
+"""Trees of operations as functions of one record: those of SQL, and expressions of Polars.
 
 They mean what Polars says: integers wrap around at 64 bits, nulls stay null, comparisons with null are null. A result
 that is NaN, or a time beyond the years of Python, is null. All of that is element-wise, so it moves no other record. A
@@ -7,21 +7,22 @@ record on which an expression raises is dropped, and it alone.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import polars as pl
 
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.columnwise import Columnwise
-from wpinq.core.functions.output_columns import columns_code, columns_of, named
-from wpinq.core.functions.polars.admit import INSTEAD, admit, bare, columns, constant, tree
+from wpinq.core.functions.output_columns import columns_code, columns_of, named, projection_code
+from wpinq.core.functions.polars.admit import INSTEAD, admit, bare
 from wpinq.core.functions.polars.bounded import bounded, empty
+from wpinq.core.functions.polars.read import Read, tree
 from wpinq.core.functions.traced.columnar import FAILURES
 from wpinq.core.functions.traced.probe import ROW, probe_frame
+from wpinq.core.functions.tree import Node, col
 from wpinq.core.records import canonical
 from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Kind, Schema, polars_type
@@ -85,30 +86,32 @@ def expressions(
         PlanError: One does not fit the columns, or the outputs do not fit `columns=`.
     """
     parts = [part for item in given for part in _expanded(item, schema, call)]
-    trees = [tree(part, call) for part in parts]
-    for node in trees:
-        if bare(node) not in schema.names:
-            admit(node, schema, call)
-    reads = tuple(dict.fromkeys(name for node in trees for name in columns(node)))
-    typed = [_typed(part, node, schema, call) for part, node in zip(parts, trees, strict=True)]
-    growths = [bounded(node, schema, call) for node in trees if bare(node) not in schema.names]
-    passed = tuple(name for node in trees if (name := bare(node)) is not None)
+    for part in parts:
+        if bare(part) not in schema.names:
+            admit(part, schema, call)
+    reads = tuple(dict.fromkeys(name for part in parts for name in part.columns))
+    typed = [_typed(part, schema, call) for part in parts]
+    growths = [bounded(part, schema, call) for part in parts if bare(part) not in schema.names]
+    passed = tuple(name for part in parts if (name := bare(part)) is not None)
     projection = passed if len(passed) == len(parts) == len(set(passed)) else None
     ranged = [schema[name].ranged for name in projection] if projection else [False] * len(parts)
-    labels = named([_label(part, node) for part, node in zip(parts, trees, strict=True)])
-    output = _output(labels, [kind for _, kind in typed], ranged, names, call)
-    meaning = (pl.__version__, tuple(map(_meaning, parts)), columns_code(schema, reads), columns_code(output))
+    output = _output(named(list(map(_label, parts))), [kind for _, kind in typed], ranged, names, call)
+    if projection is None:
+        meaning = (pl.__version__, tuple(map(_meaning, parts)), columns_code(schema, reads), columns_code(output))
+        fingerprint = digest("polars", *meaning)
+    else:
+        fingerprint = projection_code(projection, schema, output)
     bound = Expressions(
         schema=schema,
         reads=reads,
         output=output,
         projection=projection,
-        note=("columns: " if projection else "polars: ") + ", ".join(map(_shown, parts, trees)),
-        fingerprint=digest("polars", *meaning),
+        note=("columns: " if projection else "polars: ") + ", ".join(map(_shown, parts)),
+        fingerprint=fingerprint,
         expressions=tuple(value for value, _ in typed),
         growth=max(growths, default=1),
-        bare=tuple(map(bare, trees)),
-        alike=tuple(map(constant, trees)),
+        bare=tuple(map(bare, parts)),
+        alike=tuple(not part.columns for part in parts),
     )
     if projection is None:
         _probed(bound, call)
@@ -125,9 +128,10 @@ def chosen(names: Sequence[str], schema: Schema, call: str) -> Expressions:
     for name in different:
         if name not in schema.names:
             raise PlanError(f"{call}: no column {name!r}; there are {schema.listed}.")
+    output = schema.select(different)
     return Expressions(
-        schema=schema, reads=different, output=schema.select(different), projection=different,
-        note="columns: " + ", ".join(different), fingerprint=digest("chosen", different),
+        schema=schema, reads=different, output=output, projection=different,
+        note="columns: " + ", ".join(different), fingerprint=projection_code(different, schema, output),
         expressions=tuple(pl.col(name) for name in different),
     )  # fmt: skip
 
@@ -149,37 +153,37 @@ def _output(
     return columns_of([name for name, _ in wanted], kinds, ranged)
 
 
-def _label(part: pl.Expr, node: Any) -> str | None:
+def _label(part: Node) -> str | None:
     """What Polars would call the output; None for what it calls a literal."""
-    name = part.meta.output_name()
-    return None if name == "literal" and "Alias" not in node else name
+    name = part.expr.meta.output_name()
+    return None if name == "literal" and part.name != "Alias" else name
 
 
-def _expanded(item: object, schema: Schema, call: str) -> list[pl.Expr]:
+def _expanded(item: object, schema: Schema, call: str) -> list[Node]:
     """An expression, or one for each column that a selector stands for (names and types are public)."""
-    if not isinstance(item, pl.Expr):
+    if not isinstance(item, (pl.Expr, Node)):
         raise PlanError(f"{call}: expected Polars expressions, and found {type(item).__name__}; write pl.lit(...).")
-    node = tree(item, call)
-    if not (isinstance(node, dict) and "Selector" in node):
-        return [item]
+    part = tree(item, call)
+    if part.name != "expression Selector":
+        return [part]
     try:
-        names = empty(schema).select(item).collect_schema().names()
+        names = empty(schema).select(part.expr).collect_schema().names()
     except pl.exceptions.PolarsError:
         names = []
     if not names:
         raise PlanError(f"{call}: a selector fits no column; there are {schema.listed}.")
-    return [pl.col(name) for name in names]
+    return [col(name) for name in names]
 
 
-def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr, Kind]:
+def _typed(part: Node, schema: Schema, call: str) -> tuple[pl.Expr, Kind]:
     """The expression in the type of its kind."""
-    passed = bare(node)
+    passed = bare(part)
     if passed is not None and schema[passed].kind is Kind.ANY:
-        return part, Kind.ANY
+        return part.expr, Kind.ANY
     try:
-        (result,) = empty(schema).select(part).collect_schema().dtypes()
+        (result,) = empty(schema).select(part.expr).collect_schema().dtypes()
     except pl.exceptions.PolarsError:
-        raise PlanError(f"{call}: the expression {_shown(part, node)} does not fit the types of {schema}.") from None
+        raise PlanError(f"{call}: the expression {_shown(part)} does not fit the types of {schema}.") from None
     kind = TYPES.get(type(result))
     if isinstance(result, pl.Datetime):
         kind = Kind.TIME if result.time_zone is None else Kind.INSTANT
@@ -188,7 +192,7 @@ def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr
             f"{call}: an expression of type {result} is no column here; cast it to text, a number, a boolean, bytes, a "
             "date, a timestamp or a duration."
         )
-    return part.cast(polars_type(kind), strict=False), kind
+    return part.expr.cast(polars_type(kind), strict=False), kind
 
 
 def _each(frame: pl.DataFrame, work: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
@@ -228,14 +232,24 @@ def _alone(function: Expressions, frame: pl.DataFrame) -> pl.DataFrame:
     return same.join(made, on=FIRST, maintain_order="left").select(once.columns)
 
 
-def _meaning(part: pl.Expr) -> bytes:
-    """An expression as Polars writes it; not as JSON, which has one word for all numbers that are not finite."""
-    return part.meta.serialize(format="binary")
+def _meaning(part: Node) -> bytes:
+    """An expression as its operations; one of Polars as that writes it, whose JSON has one word for all infinities."""
+    if not isinstance(part, Read):
+        return part.code
+    return part.expr.meta.serialize(format="binary")
 
 
-def _shown(part: pl.Expr, node: Any) -> str:
+def _shown(part: Node) -> str:
     """An expression as Polars writes it, with the time zones that Polars leaves out."""
-    text = re.sub(r"\bdyn (int|float): ", "", str(part).replace("\n", " "))  # Polars' word for a literal
-    for zone in re.findall(r'"ConvertTimeZone": \{"inner": "([^"]+)"', json.dumps(node)):
+    text = re.sub(r"\bdyn (int|float): ", "", str(part.expr).replace("\n", " "))  # Polars' word for a literal
+    for zone in _zones(part):
         text = text.replace("convert_time_zone()", f'convert_time_zone("{zone}")', 1)
-    return bare(node) or text
+    return bare(part) or text
+
+
+def _zones(part: Node) -> Iterator[str]:
+    """The zones of the clocks in it."""
+    for one in part.inputs:
+        yield from _zones(one)
+    if part.name == "TemporalExpr.ConvertTimeZone":
+        yield part.options["time_zone"]

@@ -1,8 +1,9 @@
 """SQL text as functions of one record: `filter("zip = 80127 AND age > 40")`, `map("user, lower(page) AS page")`.
 
-The text is parsed by sqlglot, never evaluated, and translated node by node into Polars expressions, which are then
-admitted like any that a user writes (`admit.py`). The dialect is PostgreSQL's, with what PostgreSQL would raise on a
-value being NULL: overflow, division by zero, a cast that fails. A condition keeps a record only where it is true.
+The text is parsed by sqlglot, never evaluated, and translated node by node into a tree of operations (`tree.py`), which
+is then admitted like that of any expression of Polars (`admit.py`). The dialect is PostgreSQL's, with what PostgreSQL
+would raise on a value being NULL: overflow, division by zero, a cast that fails. A condition keeps a record only where
+it is true.
 
 Names are matched exactly, or, where they are not in double quotes, without regard to case if that fits one column.
 """
@@ -13,14 +14,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from wpinq.core.functions.polars.expressions import Expressions, expressions
 from wpinq.core.functions.sql.calls import NAMES
 from wpinq.core.functions.sql.mistakes import near, told
 from wpinq.core.functions.sql.operators import RULES
 from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.sql.translator import Translator, too_deep
+from wpinq.core.functions.tree import Node, col
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError, needs
 
@@ -60,7 +60,7 @@ def projection(
     return expressions([_named(item, translate) for item in parsed(text, call)], schema, call, names)
 
 
-def _named(item: exp.Expression, translator: Translator) -> pl.Expr:
+def _named(item: exp.Expression, translator: Translator) -> Node:
     if type(item).__name__ == "Alias":
         return translator.term(item.this).value.alias(item.alias)
     term = translator.term(item)
@@ -128,7 +128,7 @@ def column(node: exp.Expression, schema: Schema, call: str) -> Term:
                         f"columns={{{name!r}: int}}.")  # fmt: skip
     if name == "*" or (name.startswith("^") and name.endswith("$")):
         raise PlanError(f"{call}: column {name!r} has a name that Polars reads as a pattern; write a Python function.")
-    return Term(pl.col(name), kind, shown(node))
+    return Term(col(name), kind, shown(node))
 
 
 def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str = "column") -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import polars as pl
-
 from wpinq.core.functions.sql import casts, numbers, texts, times
 from wpinq.core.functions.sql.terms import Term, balanced, together
+from wpinq.core.functions.tree import Node, of_all, when
 from wpinq.core.records.schema import Kind
 
 if TYPE_CHECKING:
@@ -40,20 +40,20 @@ def _most(translator: Translator, node: Any) -> Term:
     terms, kind = together([translator.term(item) for item in (node.this, *node.expressions)], translator.call)
     wins = operator.ge if type(node).__name__ == "Greatest" else operator.le
 
-    def better(one: pl.Expr, other: pl.Expr) -> pl.Expr:
-        return pl.when(wins(one, other) | other.is_null()).then(one).otherwise(other)
+    def better(one: Node, other: Node) -> Node:
+        return when(wins(one, other) | other.is_null(), one, other)
 
     return Term(balanced(better, [term.value for term in terms]), kind, "")
 
 
 def _coalesce(translator: Translator, node: Any) -> Term:
     terms, kind = together([translator.term(item) for item in (node.this, *node.expressions)], translator.call)
-    return Term(pl.coalesce([term.value for term in terms]), kind, "")
+    return Term(of_all("pl.coalesce", [term.value for term in terms]), kind, "")
 
 
 def _nullif(translator: Translator, node: Any) -> Term:
     (one, other), kind = together([translator.term(node.this), translator.term(node.expression)], translator.call)
-    return Term(pl.when(one.value.ne_missing(other.value)).then(one.value), kind, "")
+    return Term(when(one.value.ne_missing(other.value), one.value), kind, "")
 
 
 def _function(usage: str, meaning: str, nodes: str, known: str, translate: Any) -> Function:
@@ -106,7 +106,7 @@ FUNCTIONS = (
     _function("exp(x)", "e to the power of x; NULL if too large", "Exp", "this",
               numbers.where(lambda x: x.exp().is_finite(), lambda x: x.exp())),
     _function("ln(x)", "the natural logarithm; NULL unless above zero", "Ln", "this",
-              numbers.where(lambda x: x > 0, lambda x: x.log())),
+              numbers.where(lambda x: x > 0, lambda x: x.log(math.e))),
     _function("log(x), log(base, x)", "the logarithm, of base 10", "Log", "this expression", numbers.logarithm),
     _function("power(x, y), x ^ y", "x to the power of y; NULL if too large or not real", "Pow", "this expression",
               numbers.power),
@@ -130,7 +130,7 @@ FUNCTIONS = (
     _function("strftime(time, '%Y-%m-%d %H:%M')", "as text, by C's letters", "strftime", "this expressions",
               times.written),
     _function("CAST(x AS type), x::type", "as INTEGER, DOUBLE PRECISION, TEXT, BOOLEAN, DATE, TIMESTAMP or "
-              "TIMESTAMPTZ; NULL if it does not fit", "Cast TryCast", "this to", casts.cast),
+              "TIMESTAMPTZ; NULL if it does not fit", "Cast TryCast", "this to safe", casts.cast),
 )  # fmt: skip
 RULES = {node: (item.known, item.translate) for item in FUNCTIONS for node in item.nodes}
 NAMES = re.findall(r"([a-z_]+)\(", " ".join(item.usage for item in FUNCTIONS))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.core.functions.sql.terms import Term, to
+from wpinq.core.functions.tree import Node, when
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 
@@ -43,11 +44,11 @@ def cast(translator: Translator, node: Any) -> Term:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: {term.text} is of type {term.spoken}, which has "
                         f"no cast to {kind.value}.")  # fmt: skip
     if term.decimal and kind is Kind.INT:
-        return Term(term.value.round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False), kind, "")
+        return Term(term.value.round(decimals=0, mode="half_away_from_zero").cast(pl.Int64, strict=False), kind, "")
     return Term(work(term.value) if work else term.value, kind, "")
 
 
-def as_text(translator: Translator, term: Term, node: Any) -> pl.Expr:
+def as_text(translator: Translator, term: Term, node: Any) -> Node:
     """A part as CONCAT writes it.
 
     Raises:
@@ -56,7 +57,7 @@ def as_text(translator: Translator, term: Term, node: Any) -> pl.Expr:
     if term.kind in (Kind.TEXT, None):
         return term.value.cast(pl.String, strict=False)
     if term.kind is Kind.BOOL:
-        return pl.when(term.value).then(pl.lit("t")).when(~term.value).then(pl.lit("f"))
+        return when(term.value, "t", when(~term.value, "f"))
     work = None if term.kind is None else CASTS.get((term.kind, Kind.TEXT))
     if work is None:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: {term.text} is of type {term.spoken}, which has "
@@ -64,43 +65,47 @@ def as_text(translator: Translator, term: Term, node: Any) -> pl.Expr:
     return work(term.value)
 
 
-def _plain(kind: Kind) -> Callable[[pl.Expr], pl.Expr]:
+def _plain(kind: Kind) -> Callable[[Node], Node]:
     return lambda value: value.cast(polars_type(kind), strict=False)
 
 
-def _truth(text: pl.Expr) -> pl.Expr:
+def _truth(text: Node) -> Node:
     word = text.str.strip_chars(" ").str.to_lowercase()
     yes, no = ["true", "t", "yes", "y", "on", "1"], ["false", "f", "no", "n", "off", "0"]
-    return pl.when(word.is_in(yes)).then(pl.lit(True)).when(word.is_in(no)).then(pl.lit(False))
+    return when(word.is_in(yes), True, when(word.is_in(no), False))
 
 
-def _written(at: pl.Expr) -> pl.Expr:
+def _in_utc(at: Node) -> Node:
+    return at.dt.replace_time_zone(time_zone="UTC")
+
+
+def _written(at: Node) -> Node:
     """A timestamp as PostgreSQL writes it, with the parts of a second that are there."""
-    return at.dt.strftime("%Y-%m-%d %H:%M:%S%.6f").str.strip_chars_end("0").str.strip_chars_end(".")
+    return at.dt.strftime(format="%Y-%m-%d %H:%M:%S%.6f").str.strip_chars_end("0").str.strip_chars_end(".")
 
 
-CASTS: dict[tuple[Kind, Kind], Callable[[pl.Expr], pl.Expr]] = {
+CASTS: dict[tuple[Kind, Kind], Callable[[Node], Node]] = {
     (Kind.TEXT, Kind.INT): lambda text: text.str.strip_chars(" ").cast(pl.Int64, strict=False),
     (Kind.TEXT, Kind.FLOAT): lambda text: text.str.strip_chars(" ").cast(pl.Float64, strict=False),
     (Kind.TEXT, Kind.BOOL): _truth,
-    (Kind.TEXT, Kind.DATE): lambda text: text.str.strip_chars(" ").str.to_date("%Y-%m-%d", strict=False),
+    (Kind.TEXT, Kind.DATE): lambda text: text.str.strip_chars(" ").str.to_date(format="%Y-%m-%d", strict=False),
     (Kind.TEXT, Kind.TIME): lambda text: text.str.strip_chars(" ").str.to_datetime(
-        "%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False
+        format="%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False
     ),
     (Kind.INT, Kind.FLOAT): _plain(Kind.FLOAT),
     (Kind.INT, Kind.TEXT): _plain(Kind.TEXT),
     (Kind.INT, Kind.BOOL): lambda number: number != 0,
-    (Kind.FLOAT, Kind.INT): lambda number: number.round(0, mode="half_to_even").cast(pl.Int64, strict=False),
+    (Kind.FLOAT, Kind.INT): lambda number: number.round(decimals=0, mode="half_to_even").cast(pl.Int64, strict=False),
     (Kind.BOOL, Kind.INT): _plain(Kind.INT),
-    (Kind.BOOL, Kind.TEXT): lambda flag: pl.when(flag).then(pl.lit("true")).when(~flag).then(pl.lit("false")),
+    (Kind.BOOL, Kind.TEXT): lambda flag: when(flag, "true", when(~flag, "false")),
     (Kind.DATE, Kind.TIME): _plain(Kind.TIME),
-    (Kind.DATE, Kind.INSTANT): lambda day: day.cast(polars_type(Kind.TIME), strict=False).dt.replace_time_zone("UTC"),
-    (Kind.DATE, Kind.TEXT): lambda day: day.dt.strftime("%Y-%m-%d"),
+    (Kind.DATE, Kind.INSTANT): lambda day: _in_utc(day.cast(polars_type(Kind.TIME), strict=False)),
+    (Kind.DATE, Kind.TEXT): lambda day: day.dt.strftime(format="%Y-%m-%d"),
     (Kind.TIME, Kind.DATE): lambda at: at.dt.date(),
-    (Kind.TIME, Kind.INSTANT): lambda at: at.dt.replace_time_zone("UTC"),
+    (Kind.TIME, Kind.INSTANT): _in_utc,
     (Kind.TIME, Kind.TEXT): _written,
     (Kind.INSTANT, Kind.DATE): lambda at: at.dt.date(),
-    (Kind.INSTANT, Kind.TIME): lambda at: at.dt.replace_time_zone(None),
+    (Kind.INSTANT, Kind.TIME): lambda at: at.dt.replace_time_zone(time_zone=None),
     (Kind.INSTANT, Kind.TEXT): lambda at: _written(at) + "+00",
 }
 """A timestamp with time zone is cast in UTC, as in a session of PostgreSQL whose zone is UTC."""

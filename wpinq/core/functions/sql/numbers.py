@@ -9,6 +9,7 @@ import polars as pl
 
 from wpinq.core.functions.sql.arguments import argument, whole
 from wpinq.core.functions.sql.terms import NUMBERS, Term, divided, to
+from wpinq.core.functions.tree import Node, when
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from wpinq.core.functions.sql.translator import Translator
 
 
-def _number(translator: Translator, node: Any) -> pl.Expr:
+def _number(translator: Translator, node: Any) -> Node:
     """A part as a double."""
     return to(argument(translator, node, *NUMBERS), Kind.FLOAT, translator.call).value
 
@@ -28,7 +29,7 @@ def absolute(translator: Translator, node: Any) -> Term:
     return Term(wide.abs().cast(polars_type(term.kind or Kind.INT), strict=False), term.kind, "")
 
 
-def rounded(work: Callable[[pl.Expr], pl.Expr]) -> Any:
+def rounded(work: Callable[[Node], Node]) -> Any:
     """A function that makes doubles whole, and leaves integers as they are."""
 
     def rule(translator: Translator, node: Any) -> Term:
@@ -43,24 +44,19 @@ def nearest(translator: Translator, node: Any) -> Term:
     digits = whole(translator, node.args.get("decimals"), node, None)
     if digits is None:
         term = argument(translator, node.this, *NUMBERS)
-        return (
-            term
-            if term.kind is Kind.INT
-            else Term(
-                term.value.round(0, mode="half_away_from_zero" if term.decimal else "half_to_even"), Kind.FLOAT, ""
-            )
-        )
+        mode = "half_away_from_zero" if term.decimal else "half_to_even"
+        return term if term.kind is Kind.INT else Term(term.value.round(decimals=0, mode=mode), Kind.FLOAT, "")
     if not 0 <= digits <= 15:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: round to 0 to 15 digits.")
-    return Term(_number(translator, node.this).round(digits, mode="half_away_from_zero"), Kind.FLOAT, "")
+    return Term(_number(translator, node.this).round(decimals=digits, mode="half_away_from_zero"), Kind.FLOAT, "")
 
 
-def where(known: Callable[[pl.Expr], pl.Expr], work: Callable[[pl.Expr], pl.Expr]) -> Any:
+def where(known: Callable[[Node], Node], work: Callable[[Node], Node]) -> Any:
     """A function of one double, NULL where it is not defined."""
 
     def rule(translator: Translator, node: Any) -> Term:
         value = _number(translator, node.this)
-        return Term(pl.when(known(value)).then(work(value)), Kind.FLOAT, "")
+        return Term(when(known(value), work(value)), Kind.FLOAT, "")
 
     return rule
 
@@ -69,10 +65,10 @@ def logarithm(translator: Translator, node: Any) -> Term:
     """LOG(x), of base 10, and LOG(base, x)."""
     if node.args.get("expression") is None:
         value = _number(translator, node.this)
-        return Term(pl.when(value > 0).then(value.log(10)), Kind.FLOAT, "")
+        return Term(when(value > 0, value.log(10)), Kind.FLOAT, "")
     base, value = _number(translator, node.this), _number(translator, node.expression)
     result = divided(value.log(10), base.log(10))
-    return Term(pl.when((value > 0) & (base > 0) & (base != 1)).then(result), Kind.FLOAT, "")
+    return Term(when((value > 0) & (base > 0) & (base != 1), result), Kind.FLOAT, "")
 
 
 def power(translator: Translator, node: Any) -> Term:
@@ -81,12 +77,12 @@ def power(translator: Translator, node: Any) -> Term:
     Polars computes powers of a column otherwise where a record is alone, so that the last digit would depend on others.
     """
     base, exponent = _number(translator, node.this), _number(translator, node.expression)
-    if exponent.meta.root_names():
+    if exponent.columns:
         raise PlanError(
             f"{translator.call}: {translator.spell(node)}: the exponent is a constant; EXP(y * LN(x)) is x^y."
         )
     result = base.pow(exponent)
-    return Term(pl.when(result.is_finite()).then(result), Kind.FLOAT, "")
+    return Term(when(result.is_finite(), result), Kind.FLOAT, "")
 
 
 def bucket(translator: Translator, node: Any) -> Term:
@@ -101,6 +97,6 @@ def bucket(translator: Translator, node: Any) -> Term:
     low, high = map(float, ends)
     before, behind = (value < low, value >= high) if low < high else (value > low, value <= high)
     inside = (count * (divided(value - low, high - low))).floor().clip(0, count - 1) + 1
-    result = pl.when(before).then(0.0).when(behind).then(float(count + 1)).otherwise(inside)
-    known = pl.when(value.is_not_nan()).then(result)
+    result = when(before, 0.0, when(behind, float(count + 1), inside))
+    known = when(value.is_not_nan(), result)
     return Term(known.cast(pl.Int64, strict=False), Kind.INT, "")

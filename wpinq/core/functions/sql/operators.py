@@ -25,6 +25,7 @@ from wpinq.core.functions.sql.terms import (
     together,
     whole_number,
 )
+from wpinq.core.functions.tree import Node, lit, of_all, when
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 
@@ -37,11 +38,11 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def _truth(value: pl.Expr) -> Term:
+def _truth(value: Node) -> Term:
     return Term(value, Kind.BOOL, "")
 
 
-def _pair(translator: Translator, one: Any, other: Any) -> tuple[pl.Expr, pl.Expr]:
+def _pair(translator: Translator, one: Any, other: Any) -> tuple[Node, Node]:
     """Two parts in one type."""
     (left, right), _ = together([translator.term(one), translator.term(other)], translator.call)
     return left.value, right.value
@@ -79,7 +80,7 @@ def _is(translator: Translator, node: Any) -> Term:
     if what == "Null":
         result = translator.term(node.this).value.is_null()
     elif what == "Boolean":
-        result = translator.condition(node.this).value.eq_missing(pl.lit(bool(node.expression.this)))
+        result = translator.condition(node.this).value.eq_missing(lit(bool(node.expression.this)))
     else:
         raise translator.refused(node)
     return _truth(~result if node.args.get("negate") else result)
@@ -101,8 +102,8 @@ def _in(translator: Translator, node: Any) -> Term:
     if all(item.constant is not None or item.text == "NULL" for item in items):
         cast = float if kind is Kind.FLOAT else lambda one: one
         series = pl.Series([cast(item.constant) for item in given], dtype=polars_type(kind))
-        result = value.value.is_in(series.to_list()) if given else pl.lit(None, pl.Boolean)
-        result = result | pl.lit(None, pl.Boolean) if len(given) < len(items) else result
+        result = value.value.is_in(series.to_list()) if given else lit(None, pl.Boolean)
+        result = result | lit(None, pl.Boolean) if len(given) < len(items) else result
     else:
         result = balanced(operator.or_, [value.value == item.value for item in items])
     return _truth(~result if node.args.get("negate") else result)
@@ -144,7 +145,7 @@ def _escaped(translator: Translator, node: Any) -> Term:
     return _like(translator, node.this, mark.this)
 
 
-def _numbers(translator: Translator, *nodes: Any) -> tuple[list[pl.Expr], Kind]:
+def _numbers(translator: Translator, *nodes: Any) -> tuple[list[Node], Kind]:
     """Parts as numbers: integers wide enough not to overflow, or doubles."""
     terms = [translator.term(node) for node in nodes]
     kind = Kind.FLOAT if any(term.kind is Kind.FLOAT for term in terms) else Kind.INT
@@ -171,7 +172,7 @@ def _arithmetic(translator: Translator, node: Any) -> Term:
     if name in ("Div", "Mod"):
         whole = kind is Kind.INT
         quotient = (left.abs() // right.abs() * left.sign() * right.sign()) if whole else divided(left, right)
-        result = pl.when(right != 0).then(quotient if name == "Div" else left - right * quotient)
+        result = when(right != 0, quotient if name == "Div" else left - right * quotient)
     else:
         result = {"Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}[name](left, right)
     return Term(result.cast(polars_type(kind), strict=False), kind, "")
@@ -210,7 +211,8 @@ def _join_texts(translator: Translator, node: Any) -> Term:
     terms = [translator.term(item) for item in (node.this, node.expression)]
     if any(term.kind not in (Kind.TEXT, None) for term in terms):
         raise PlanError(f"{translator.call}: {translator.spell(node)}: || joins texts; cast what is no text.")
-    return Term(pl.concat_str([term.value.cast(pl.String, strict=False) for term in terms]), Kind.TEXT, "")
+    parts = [term.value.cast(pl.String, strict=False) for term in terms]
+    return Term(of_all("pl.concat_str", parts), Kind.TEXT, "")
 
 
 def _case(translator: Translator, node: Any) -> Term:
@@ -227,7 +229,7 @@ def _case(translator: Translator, node: Any) -> Term:
     results, kind = together(results, translator.call)
     found = results[-1].value
     for test, result in zip(reversed(tests), reversed(results[:-1]), strict=True):
-        found = pl.when(test).then(result.value).otherwise(found)
+        found = when(test, result.value, found)
     return Term(found, kind, "")
 
 

@@ -1,4 +1,4 @@
-"""SQL expressions as Polars expressions with types, and conversions to a common type.
+"""SQL expressions as trees with types, and conversions to a common type.
 
 A quoted constant takes the type of the other operand, as in PostgreSQL: `day >= '2026-01-31'`. With text it is text.
 Other types are not converted silently, except integers with numbers and dates with timestamps.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.core.functions.sizes import leaf
+from wpinq.core.functions.tree import Node, col, lit
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 
@@ -36,23 +36,26 @@ class Term:
     """A part of an SQL expression.
 
     Attributes:
-        value: The Polars expression; NULL where SQL says NULL, so conditions have three values.
+        value: The expression; NULL where SQL says NULL, so conditions have three values.
         kind: Its type; None for the bare word NULL, which has every type.
         text: How it was written, for messages.
         constant: The value, where it is written out; None where it is not.
         quoted: Whether it is a quoted constant, which may still become a date or a number.
-        size: How many nodes its expression has.
         decimal: Whether it is a number that PostgreSQL holds as a decimal: a constant with a point, or computed from
             such and integers alone. It is held as a double here, and rounded as a decimal.
     """
 
-    value: pl.Expr
+    value: Node
     kind: Kind | None
     text: str
     constant: Any = None
     quoted: bool = False
-    size: int = 1
     decimal: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many nodes its expression has."""
+        return self.value.size
 
     @property
     def spoken(self) -> str:
@@ -87,25 +90,24 @@ def whole_number(text: str, most: int) -> int | None:
 
 def constant(value: Any, kind: Kind, text: str, *, quoted: bool = False) -> Term:
     """A written-out value."""
-    return Term(pl.lit(value, polars_type(kind)), kind, text, value, quoted)
+    return Term(lit(value, polars_type(kind)), kind, text, value, quoted)
 
 
-def divided(number: pl.Expr, by: pl.Expr | float) -> pl.Expr:
+def divided(number: Node, by: Node | float) -> Node:
     """A quotient, the same for each record.
 
     By a constant Polars multiplies whole columns with its inverse, and divides single values, or where `when` made the
     constant, those beside a null: a record would change the last digit of others. So the divisor is made a column, by
     adding nothing for each value of some column that the quotient reads.
     """
-    divisor = by if isinstance(by, pl.Expr) else pl.lit(by)
-    names = [*number.meta.root_names(), *divisor.meta.root_names()]
+    divisor = by if isinstance(by, Node) else lit(by)
+    names = [*number.columns, *divisor.columns]
     if names:
-        divisor = pl.col(leaf(names[0])).is_null().cast(pl.Float64, strict=False) * 0.0 + divisor
-    result: pl.Expr = number / divisor
-    return result
+        divisor = col(names[0]).is_null().cast(pl.Float64, strict=False) * 0.0 + divisor
+    return number / divisor
 
 
-def balanced(join: Callable[[Any, Any], Any], parts: Sequence[pl.Expr]) -> pl.Expr:
+def balanced(join: Callable[[Any, Any], Any], parts: Sequence[Node]) -> Node:
     """Parts joined as a balanced tree: Polars recurses into it, and what a rule repeats multiplies by level."""
     while len(parts) > 1:
         parts = [reduce(join, parts[place : place + 2]) for place in range(0, len(parts), 2)]
@@ -114,7 +116,7 @@ def balanced(join: Callable[[Any, Any], Any], parts: Sequence[pl.Expr]) -> pl.Ex
 
 def null(text: str = "NULL") -> Term:
     """NULL."""
-    return Term(pl.lit(None), None, text)
+    return Term(lit(None), None, text)
 
 
 def together(terms: Sequence[Term], call: str) -> tuple[list[Term], Kind]:

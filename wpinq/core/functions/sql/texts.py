@@ -11,6 +11,7 @@ from wpinq.core.functions.sql.arguments import argument, whole, words
 from wpinq.core.functions.sql.casts import as_text
 from wpinq.core.functions.sql.patterns import Pattern, pattern, replacement
 from wpinq.core.functions.sql.terms import Term
+from wpinq.core.functions.tree import Node, lit, of_all, when
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from wpinq.core.functions.sql.translator import Translator
 
 
-def text(work: Callable[[Any], pl.Expr], kind: Kind = Kind.TEXT) -> Any:
+def text(work: Callable[[Any], Node], kind: Kind = Kind.TEXT) -> Any:
     """A function of one text."""
 
     def rule(translator: Translator, node: Any) -> Term:
@@ -81,11 +82,11 @@ def part(translator: Translator, node: Any) -> Term:
     if not mark:
         return Term(value if place in (1, -1) else _empty(value), Kind.TEXT, "")
     found = value.str.split(mark).list.get(place - (place > 0), null_on_oob=True)
-    return Term(pl.when(value.is_not_null()).then(found.fill_null("")), Kind.TEXT, "")
+    return Term(when(value.is_not_null(), found.fill_null("")), Kind.TEXT, "")
 
 
-def _empty(value: pl.Expr) -> pl.Expr:
-    return pl.when(value.is_not_null()).then(pl.lit(""))
+def _empty(value: Node) -> Node:
+    return when(value.is_not_null(), "")
 
 
 def position(translator: Translator, node: Any) -> Term:
@@ -93,10 +94,9 @@ def position(translator: Translator, node: Any) -> Term:
     value = argument(translator, node.this, Kind.TEXT).value
     mark = words(translator, node.args.get("substr"), node)
     if not mark:
-        return Term(pl.when(value.is_not_null()).then(pl.lit(1, pl.Int64)), Kind.INT, "")
+        return Term(when(value.is_not_null(), lit(1, pl.Int64)), Kind.INT, "")
     before = value.str.split(mark).list.get(0, null_on_oob=True).str.len_chars().cast(pl.Int64, strict=False)
-    return Term(pl.when(value.str.contains(mark, literal=True)).then(before + 1).when(value.is_not_null()).then(0),
-                Kind.INT, "")  # fmt: skip
+    return Term(when(value.str.contains(mark, literal=True), before + 1, when(value.is_not_null(), 0)), Kind.INT, "")
 
 
 def starts(translator: Translator, node: Any) -> Term:
@@ -111,7 +111,7 @@ def joined(translator: Translator, node: Any) -> Term:
     if type(node).__name__ == "ConcatWs":
         mark = words(translator, parts.pop(0), node)
     terms = [as_text(translator, translator.term(item), node) for item in parts]
-    return Term(pl.concat_str(terms, separator=mark, ignore_nulls=True), Kind.TEXT, "")
+    return Term(of_all("pl.concat_str", terms, separator=mark, ignore_nulls=True), Kind.TEXT, "")
 
 
 def _pattern(translator: Translator, node: Any, whole_: Any, flags: str = "") -> Pattern:
@@ -131,10 +131,10 @@ def matches(translator: Translator, node: Any) -> Term:
     return Term(value.str.contains(_pattern(translator, node.expression, node, flags).text), Kind.BOOL, "")
 
 
-def _found(value: pl.Expr, found: Pattern, group: int | None = None) -> Term:
+def _found(value: Node, found: Pattern, group: int | None = None) -> Term:
     """What a pattern finds, or its first group; NULL where it finds nothing."""
     wanted = min(found.groups, 1) if group is None else group
-    return Term(value.str.extract(found.text, wanted), Kind.TEXT, "")
+    return Term(value.str.extract(found.text, group_index=wanted), Kind.TEXT, "")
 
 
 def extracted(translator: Translator, node: Any) -> Term:

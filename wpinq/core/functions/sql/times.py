@@ -13,6 +13,7 @@ import polars as pl
 from wpinq.core.functions.sql.arguments import argument, words
 from wpinq.core.functions.sql.casts import TIMES
 from wpinq.core.functions.sql.terms import Term, constant, divided, to, whole_number
+from wpinq.core.functions.tree import Methods, Node, lit, of_all
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.core.records.values import FIRST, LAST
 from wpinq.errors import PlanError
@@ -21,17 +22,16 @@ if TYPE_CHECKING:
     from wpinq.core.functions.sql.translator import Translator
 
 SECOND = 10**6  # microseconds
-EDGES = [pl.lit(edge, pl.Int64()).cast(polars_type(Kind.TIME), strict=False) for edge in (FIRST - 1, LAST + 1)]
-BEYOND = {Kind.TIME: EDGES, Kind.INSTANT: [edge.dt.replace_time_zone("UTC") for edge in EDGES]}
+EDGES = [lit(edge, pl.Int64()).cast(polars_type(Kind.TIME), strict=False) for edge in (FIRST - 1, LAST + 1)]
+BEYOND = {Kind.TIME: EDGES, Kind.INSTANT: [edge.dt.replace_time_zone(time_zone="UTC") for edge in EDGES]}
 """A time that leaves the years of Python stops right behind them; as a result it is NULL."""
 
 
-def _micros(at: Any) -> pl.Expr:
-    result: pl.Expr = at.second().cast(pl.Int64, strict=False) * SECOND + at.microsecond()
-    return result
+def _micros(at: Methods) -> Node:
+    return at.second().cast(pl.Int64, strict=False) * SECOND + at.microsecond()
 
 
-PARTS: dict[str, tuple[Kind, Callable[[Any], pl.Expr]]] = {
+PARTS: dict[str, tuple[Kind, Callable[[Any], Node]]] = {
     "year": (Kind.INT, lambda at: at.year()),
     "quarter": (Kind.INT, lambda at: at.quarter()),
     "month": (Kind.INT, lambda at: at.month()),
@@ -45,13 +45,13 @@ PARTS: dict[str, tuple[Kind, Callable[[Any], pl.Expr]]] = {
     "century": (Kind.INT, lambda at: at.century()),
     "millennium": (Kind.INT, lambda at: at.millennium()),
 }
-WITHIN: dict[str, tuple[Kind, Callable[[Any], pl.Expr]]] = {
+WITHIN: dict[str, tuple[Kind, Callable[[Any], Node]]] = {
     "hour": (Kind.INT, lambda at: at.hour()),
     "minute": (Kind.INT, lambda at: at.minute()),
     "second": (Kind.FLOAT, lambda at: divided(_micros(at), SECOND)),
     "milliseconds": (Kind.FLOAT, lambda at: divided(_micros(at), 1000)),
     "microseconds": (Kind.INT, _micros),
-    "epoch": (Kind.FLOAT, lambda at: divided(at.timestamp("us"), SECOND)),
+    "epoch": (Kind.FLOAT, lambda at: divided(at.timestamp(time_unit="us"), SECOND)),
 }
 """Fields that dates do not have."""
 STEPS = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y", "hour": "1h", "minute": "1m"}
@@ -96,18 +96,18 @@ def at_zone(translator: Translator, node: Any) -> Term:
     return Term(_in_utc(term.value, name), Kind.INSTANT, "")
 
 
-def _local(at: pl.Expr, zone: str) -> pl.Expr:
-    return at.dt.convert_time_zone(zone).dt.replace_time_zone(None)
+def _local(at: Node, zone: str) -> Node:
+    return at.dt.convert_time_zone(time_zone=zone).dt.replace_time_zone(time_zone=None)
 
 
-def _in_utc(clock: pl.Expr, zone: str) -> pl.Expr:
+def _in_utc(clock: Node, zone: str) -> Node:
     """The time of a clock. Of two the later, as in PostgreSQL; one that is skipped counts by the zone before."""
-    day = pl.lit(86400 * SECOND, pl.Int64).cast(pl.Duration("us"), strict=False)
+    day = lit(86400 * SECOND, pl.Int64).cast(pl.Duration("us"), strict=False)
     low, high = BEYOND[Kind.TIME]
-    found = clock.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null")
-    earlier = (clock - day).clip(low, high).dt.replace_time_zone(zone, ambiguous="latest", non_existent="null")
-    at = [item.dt.convert_time_zone("UTC") for item in (found, earlier)]
-    return pl.coalesce(at[0], at[1] + day).clip(*BEYOND[Kind.INSTANT])
+    clocks = (clock, (clock - day).clip(low, high))
+    found = [one.dt.replace_time_zone(time_zone=zone, ambiguous="latest", non_existent="null") for one in clocks]
+    at = [item.dt.convert_time_zone(time_zone="UTC") for item in found]
+    return of_all("pl.coalesce", [at[0], at[1] + day]).clip(*BEYOND[Kind.INSTANT])
 
 
 def _zone(translator: Translator, node: Any, whole: Any) -> str:
@@ -147,7 +147,7 @@ def _stepped(translator: Translator, term: Term, step: str, node: Any) -> Term:
     if term.constant is None:
         return Term(result.clip(*BEYOND[kind]), kind, "")
     try:
-        return constant(pl.select(result).item(), kind, translator.spell(node))
+        return constant(pl.select(result.expr).item(), kind, translator.spell(node))
     except ValueError:
         raise PlanError(f"{translator.call}: {translator.spell(node)} lies outside of the years 1 to 9999.") from None
 
@@ -197,4 +197,4 @@ def written(translator: Translator, node: Any) -> Term:
                         f"{' '.join('%' + letter for letter in sorted(SHAPES))} %f.")  # fmt: skip
     if term.kind is Kind.DATE:
         term = to(term, Kind.TIME, translator.call)
-    return Term(term.value.dt.strftime(shape), Kind.TEXT, "")
+    return Term(term.value.dt.strftime(format=shape), Kind.TEXT, "")

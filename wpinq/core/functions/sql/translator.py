@@ -1,4 +1,4 @@
-"""Translate the parts of an SQL text into Polars expressions."""
+"""Translate the parts of an SQL text into trees of operations."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import polars as pl
 
 from wpinq.core.functions import sizes
 from wpinq.core.functions.sql.terms import Term, shown
+from wpinq.core.functions.tree import lit
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 
@@ -18,39 +19,11 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 DEEPEST = 60  # nested operators of an expression
-WRITTEN = 8  # nodes of a constant
 DECIMAL = frozenset(
     ["Literal", "Paren", "Neg", "Add", "Sub", "Mul", "Div", "Mod", "Abs", "Ceil", "Floor", "Trunc", "Round", "Sign",
      "Greatest", "Least", "Coalesce", "Case", "Nullif"]
 )  # fmt: skip
 """What makes a decimal of decimals and integers."""
-
-
-class Parts:
-    """The parts of what a rule translates.
-
-    Attributes:
-        made: For each node, by its identity, itself and what it was translated to.
-        sizes: How large those are that something stands for.
-        real: Whether the rule is given the parts themselves.
-    """
-
-    def __init__(self) -> None:
-        self.made: dict[int, tuple[exp.Expression, Term]] = {}
-        self.sizes: list[int] = []
-        self.real = False
-
-    @property
-    def decimal(self) -> bool:
-        """Whether none of them is a double."""
-        return all(term.decimal for _, term in self.made.values() if term.kind is Kind.FLOAT)
-
-    def seen(self, term: Term) -> Term:
-        """A part as the rule is given it; rules compute with constants, which are small as they are written."""
-        if self.real or (term.constant is not None and term.size <= WRITTEN):
-            return term
-        self.sizes.append(term.size)
-        return replace(term, value=sizes.stand_in(len(self.sizes) - 1, term.value))
 
 
 class Translator:
@@ -78,7 +51,8 @@ class Translator:
         self.resolve: Callable[[exp.Expression], Term] = resolve
         self.call, self.rules, self.spelled, self.known = call, rules, spelled, known
         self.names = names
-        self._open: list[Parts] = []
+        self._open: list[dict[int, tuple[exp.Expression, Term]]] = []
+        """For each rule that is at work, by their identities, the parts that it looked at, and what they are."""
 
     def condition(self, node: exp.Expression) -> Term:
         """A part that is true, false or NULL.
@@ -89,10 +63,10 @@ class Translator:
         term = self.term(node)
         if term.kind not in (Kind.BOOL, None):
             raise PlanError(f"{self.call}: {term.text} is of type {term.spoken} and not a condition; compare it.")
-        return replace(term, value=term.value if term.kind else pl.lit(None, pl.Boolean), kind=Kind.BOOL, constant=None)
+        return replace(term, value=term.value if term.kind else lit(None, pl.Boolean), kind=Kind.BOOL, constant=None)
 
     def term(self, node: exp.Expression) -> Term:
-        """Translate any part; inside of a rule, what stands for the part, until the rule's size is known.
+        """Translate any part; inside of a rule, each part once.
 
         Raises:
             PlanError: It is not known to be a function of one record, or stands for too large an expression.
@@ -102,9 +76,9 @@ class Translator:
             sizes.total_size().add(result.size, self.call, result.text)
             return result
         parts = self._open[-1]
-        if id(node) not in parts.made:
-            parts.made[id(node)] = node, self._translated(node)
-        return parts.seen(parts.made[id(node)][1])
+        if id(node) not in parts:
+            parts[id(node)] = node, self._translated(node)
+        return parts[id(node)][1]
 
     def _translated(self, node: exp.Expression) -> Term:
         called = type(node).__name__
@@ -116,19 +90,16 @@ class Translator:
             raise self.refused(node)
         if len(self._open) == DEEPEST:
             raise too_deep(self.call)
-        parts = Parts()
+        parts: dict[int, tuple[exp.Expression, Term]] = {}
         self._open.append(parts)
         try:
             result, text = translate(self, node), self.spell(node)
-            nodes = sizes.size(result.value, parts.sizes)
-            sizes.insist(nodes, self.call, text)
-            if parts.sizes:
-                parts.real = True
-                result = translate(self, node)
         finally:
             self._open.pop()
-        decimal = result.kind is Kind.FLOAT and called in DECIMAL and parts.decimal
-        return Term(result.value, result.kind, text, result.constant, result.quoted, nodes, decimal)
+        sizes.insist(result.size, self.call, text)
+        decimal = called in DECIMAL and all(one.decimal for _, one in parts.values() if one.kind is Kind.FLOAT)
+        return Term(result.value, result.kind, text, result.constant, result.quoted,
+                    decimal=result.kind is Kind.FLOAT and decimal)  # fmt: skip
 
     def spell(self, node: exp.Expression) -> str:
         """How a part was written."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from wpinq.core.functions.function import Function
 from wpinq.core.functions.plain import Plain
-from wpinq.core.functions.traced.expression import Expression, expression, safe
+from wpinq.core.functions.traced.expression import Expression, safe
 from wpinq.core.records import canonical
 from wpinq.core.records.schema import Kind
 
@@ -45,6 +45,11 @@ class Columnar(Function):
         return frozenset(name for name, node in pairs if node.name == "constant")
 
     @property
+    def whole(self) -> bool:
+        """Whether it returns all that it computes; what it does not return may fail, and then the record is dropped."""
+        return {part for node in self.nodes for part in node.parts()}.issuperset(self.steps)
+
+    @property
     def growth(self) -> int:  # noqa: D102
         return max((node.growth() for node in self.steps), default=1)
 
@@ -68,7 +73,7 @@ class Columnar(Function):
         (node, *more) = self.nodes
         if more or node.kind not in TRUTHFUL:
             return self.plain.predicate(frame)
-        mark = truthful(expression(node), node.kind)
+        mark = truthful(node.value_tree.expr, node.kind)
         test = safe((*self.steps, *self.nodes))
         known = mark if test is None else pl.when(test).then(mark)
         try:
@@ -98,7 +103,7 @@ def projected(nodes: Sequence[Expression]) -> tuple[str, ...] | None:
 
 def columns_read(names: Sequence[str], nodes: Sequence[Expression]) -> frozenset[str]:
     """Which of these columns the nodes look at."""
-    result = {name for node in nodes for name in node.columns()}
+    result = {name for node in nodes for name in node.value_tree.columns}
     return frozenset(result & set(names))
 
 
@@ -112,6 +117,6 @@ def _split(frame: pl.DataFrame, test: pl.Expr | None) -> tuple[pl.DataFrame, pl.
 def _select(
     frame: pl.DataFrame, nodes: Sequence[Expression], names: Sequence[str], keep: Sequence[str]
 ) -> pl.DataFrame:
-    result = [expression(node).alias(f"\0out {place}") for place, node in enumerate(nodes)]
+    result = [node.value_tree.expr.alias(f"\0out {place}") for place, node in enumerate(nodes)]
     renamed = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(names)]
     return frame.with_columns(result).select(*renamed, *keep)

@@ -8,14 +8,16 @@ white space the two treat differently, and NaN in comparisons.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from wpinq.core.functions import sizes
 from wpinq.core.functions.traced.rules import RULES, Rule
+from wpinq.core.functions.tree import Node, col, lit, when
 from wpinq.core.records.canonical import canonical
 from wpinq.core.records.kinds import PHYSICAL, read, write
 from wpinq.core.records.schema import Kind, polars_type
@@ -38,14 +40,12 @@ class Expression:
         kind: The kind of its value.
         inputs: The expressions that it works on.
         options: Constants: the name of a column, the stored value of a constant, the arguments of a rule.
-        size: How many nodes its Polars expression has, and the test of where Python agrees; it follows from the rest.
     """
 
     name: str
     kind: Kind
     inputs: tuple[Expression, ...] = ()
     options: tuple[Any, ...] = ()
-    size: int = field(default=1, compare=False, repr=False)
 
     @classmethod
     def of_column(cls, name: str, kind: Kind) -> Expression:
@@ -70,13 +70,40 @@ class Expression:
         rule = RULES.get((name, *(node.kind for node in inputs)))
         if rule is None or (rule.admits is not None and not rule.admits(*options)):
             raise Untraced
-        parts = [node.size for node in inputs]
-        given = [pl.col(sizes.stands(place)) for place in range(len(inputs))]
-        nodes = sizes.size(_value(rule, given, options), parts)
-        if rule.safe is not None:
-            nodes += sizes.size(rule.safe(*given, *options), parts)
-        sizes.insist(nodes, call, name)
-        return cls(name, rule.kind, inputs, options, nodes)
+        made = cls(name, rule.kind, inputs, options)
+        sizes.insist(made.size, call, name)
+        return made
+
+    @cached_property
+    def value_tree(self) -> Node:
+        """Its value, right wherever Python agrees."""
+        if self.name == "column":
+            return col(self.options[0])
+        if self.name == "constant":
+            dtype = polars_type(self.kind)
+            return (
+                lit(self.options[0], pl.Int64()).cast(dtype) if self.kind in PHYSICAL else lit(self.options[0], dtype)
+            )
+        value = self._rule.value(*[node.value_tree for node in self.inputs], *self.options)
+        return canonical(value.cast(polars_type(self.kind)), self.kind, when)
+
+    @cached_property
+    def test(self) -> Node | None:
+        """Where Python agrees, as far as this step says; None where that is everywhere."""
+        if self.name == "column":
+            return self.value_tree.is_not_null()
+        if self.name == "constant" or self._rule.safe is None:
+            return None
+        return self._rule.safe(*[node.value_tree for node in self.inputs], *self.options)
+
+    @property
+    def _rule(self) -> Rule:
+        return RULES[(self.name, *(part.kind for part in self.inputs))]
+
+    @property
+    def size(self) -> int:
+        """How many nodes its value and its test have."""
+        return self.value_tree.size + (0 if self.test is None else self.test.size)
 
     def __str__(self) -> str:
         if self.name == "column":
@@ -84,20 +111,6 @@ class Expression:
         if self.name == "constant":
             return repr(self.value)
         return f"{self.name}({', '.join([*map(str, self.inputs), *map(repr, self.options)])})"
-
-    def columns(self) -> Iterator[str]:
-        """The columns that it reads."""
-        if self.name == "column":
-            yield self.options[0]
-        for node in self.inputs:
-            yield from node.columns()
-
-    def constants(self) -> Iterator[Expression]:
-        """The constants in it."""
-        if self.name == "constant":
-            yield self
-        for node in self.inputs:
-            yield from node.constants()
 
     def parts(self) -> Iterator[Expression]:
         """It and all that it is made of, inputs before what works on them."""
@@ -128,33 +141,8 @@ class Expression:
         return encode((*own, tuple((type(option).__name__, option) for option in self.options)))
 
 
-def expression(node: Expression) -> pl.Expr:
-    """The value of a node, right wherever `safe` holds."""
-    if node.name == "column":
-        return pl.col(node.options[0])
-    if node.name == "constant":
-        value = node.options[0]
-        kind = polars_type(node.kind)
-        return pl.lit(value, pl.Int64()).cast(kind) if node.kind in PHYSICAL else pl.lit(value, kind)
-    return _value(_rule(node), list(map(expression, node.inputs)), node.options)
-
-
-def _value(rule: Rule, inputs: Sequence[pl.Expr], options: Sequence[Any]) -> pl.Expr:
-    return canonical(rule.value(*inputs, *options).cast(polars_type(rule.kind)), rule.kind)
-
-
 def safe(nodes: Iterable[Expression]) -> pl.Expr | None:
     """Where the values of these nodes are what Python computes; None when that is everywhere."""
-    tests = [test for node in dict.fromkeys(part for node in nodes for part in node.parts()) for test in _tests(node)]
+    parts = dict.fromkeys(part for node in nodes for part in node.parts())
+    tests = [part.test.expr for part in parts if part.test is not None]
     return functools.reduce(lambda one, other: one & other, tests).fill_null(value=False) if tests else None
-
-
-def _tests(node: Expression) -> Iterator[pl.Expr]:
-    if node.name == "column":
-        yield pl.col(node.options[0]).is_not_null()
-    elif node.name != "constant" and (test := _rule(node).safe) is not None:
-        yield test(*map(expression, node.inputs), *node.options)
-
-
-def _rule(node: Expression) -> Rule:
-    return RULES[(node.name, *(part.kind for part in node.inputs))]

@@ -105,7 +105,9 @@ def probe_frame(schema: Schema, names: Sequence[str], nodes: Sequence[Expression
 def _pool(kind: Kind, nodes: Sequence[Expression]) -> list[Any]:
     """The probe values of a kind as stored, with the neighbours of the constants that the function names."""
     stored = [write(value, kind) for value in VALUES[kind]]
-    for constant in (constant for node in nodes for constant in node.constants() if constant.kind is kind):
+    for constant in (
+        constant for node in nodes for constant in node.parts() if (constant.name, constant.kind) == ("constant", kind)
+    ):
         stored += _near(constant.options[0], kind)
     stored += [near for node in nodes for option in node.options if kind is Kind.TEXT and isinstance(option, str)
                for near in _near(option, kind)]  # fmt: skip

@@ -1,16 +1,21 @@
-"""Operations of Polars on columns that equal Python's on values, each with a test of where that holds."""
+"""Operations on columns that equal Python's on values, each with a test of where that holds."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from wpinq.core.functions.tree import Node, lit, of_all
 from wpinq.core.records.schema import Kind
 
 SPACES = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"  # what str.strip() strips, within ASCII
+METHODS = ("lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith", "removeprefix", "removesuffix",
+           "replace", "weekday", "isoweekday", "date")  # fmt: skip
+FIELDS = ("year", "month", "day", "hour", "minute", "second")
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -26,53 +31,53 @@ class Rule:
     """
 
     kind: Kind
-    value: Callable[..., pl.Expr]
-    safe: Callable[..., pl.Expr] | None = None
+    value: Callable[..., Node]
+    safe: Callable[..., Node] | None = None
     admits: Callable[..., bool] | None = None
 
 
-def ascii_only(text: pl.Expr, *_: Any) -> pl.Expr:
+def ascii_only(text: Node, *_: Any) -> Node:
     """Whether a text is within ASCII."""
     return text.str.len_bytes() == text.str.len_chars()
 
 
-def _fits(exact: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Callable[..., pl.Expr]:
+def _fits(exact: Callable[[Node, Node], Node]) -> Callable[..., Node]:
     return lambda a, b: exact(a.cast(pl.Int128), b.cast(pl.Int128)).is_between(INT64_MIN, INT64_MAX)
 
 
-def _numbers(a: pl.Expr, b: pl.Expr) -> pl.Expr:
+def _numbers(a: Node, b: Node) -> Node:
     return a.is_not_nan() & b.is_not_nan()
 
 
-def _length(text: pl.Expr) -> pl.Expr:
+def _length(text: Node) -> Node:
     return text.str.len_chars().cast(pl.Int64)
 
 
-def _place(bound: int, length: pl.Expr) -> pl.Expr:
+def _place(bound: int, length: Node) -> Node:
     """Where a bound of a slice falls, as Python counts."""
-    return pl.min_horizontal(pl.lit(bound, pl.Int64), length) if bound >= 0 else (length + bound).clip(lower_bound=0)
+    return of_all("pl.min_horizontal", [lit(bound, pl.Int64), length]) if bound >= 0 else (length + bound).clip(0)
 
 
-def _slice(text: pl.Expr, start: int | None, stop: int | None) -> pl.Expr:
+def _slice(text: Node, start: int | None, stop: int | None) -> Node:
     length = _length(text)
     first = _place(start or 0, length)
     last = length if stop is None else _place(stop, length)
-    return text.str.slice(first, (last - first).clip(lower_bound=0))
+    return text.str.slice(first, (last - first).clip(0))
 
 
-def _item(text: pl.Expr, place: int) -> pl.Expr:
-    return text.str.slice(pl.lit(place) if place >= 0 else _length(text) + place, 1)
+def _item(text: Node, place: int) -> Node:
+    return text.str.slice(place if place >= 0 else _length(text) + place, 1)
 
 
-def _has_item(text: pl.Expr, place: int) -> pl.Expr:
+def _has_item(text: Node, place: int) -> Node:
     return _length(text) >= (place + 1 if place >= 0 else -place)
 
 
-def _parts(text: pl.Expr, separator: str, place: int) -> pl.Expr:
+def _parts(text: Node, separator: str, place: int) -> Node:
     return text.str.split(separator).list.get(place, null_on_oob=True)
 
 
-def _has_part(text: pl.Expr, separator: str, place: int) -> pl.Expr:
+def _has_part(text: Node, separator: str, place: int) -> Node:
     return text.str.split(separator).list.len().cast(pl.Int64) >= (place + 1 if place >= 0 else -place)
 
 
@@ -89,7 +94,7 @@ def _part_admits(separator: Any, place: Any) -> bool:
     return _texts(separator) and place is not None and _small(place)
 
 
-ORDER: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+ORDER: dict[str, Callable[[Node, Node], Node]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,
@@ -97,12 +102,12 @@ ORDER: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
 }
-SUMS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+SUMS: dict[str, Callable[[Node, Node], Node]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
 }
-BITS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+BITS: dict[str, Callable[[Node, Node], Node]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
@@ -110,7 +115,7 @@ BITS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 ORDERED = (Kind.INT, Kind.TEXT, Kind.BYTES, Kind.BOOL, Kind.DATE, Kind.TIME, Kind.INSTANT, Kind.SPAN)
 
 
-def _divides(a: pl.Expr, b: pl.Expr) -> pl.Expr:
+def _divides(a: Node, b: Node) -> Node:
     return (b != 0) & ((a != INT64_MIN) | (b != -1))
 
 
@@ -129,7 +134,7 @@ def _rules() -> dict[tuple[Any, ...], Rule]:
     rules["mod", whole, whole] = Rule(whole, lambda a, b: a % b, _divides)
     rules["neg", whole] = Rule(whole, lambda a: -a, lambda a: a != INT64_MIN)
     rules["abs", whole] = Rule(whole, lambda a: a.abs(), lambda a: a != INT64_MIN)
-    rules["add", text, text] = Rule(text, pl.concat_str)
+    rules["add", text, text] = Rule(text, lambda a, b: of_all("pl.concat_str", [a, b]))
     return rules | _text_rules() | _time_rules()
 
 
@@ -158,14 +163,14 @@ def _replaces(old: Any, new: Any) -> bool:
 
 
 def _time_rules() -> dict[tuple[Any, ...], Rule]:
-    fields: dict[str, Callable[[pl.Expr], pl.Expr]] = {
+    fields: dict[str, Callable[[Node], Node]] = {
         "year": lambda a: a.dt.year(),
         "month": lambda a: a.dt.month(),
         "day": lambda a: a.dt.day(),
         "weekday": lambda a: a.dt.weekday().cast(pl.Int64) - 1,
         "isoweekday": lambda a: a.dt.weekday(),
     }
-    clock: dict[str, Callable[[pl.Expr], pl.Expr]] = {
+    clock: dict[str, Callable[[Node], Node]] = {
         "hour": lambda a: a.dt.hour(),
         "minute": lambda a: a.dt.minute(),
         "second": lambda a: a.dt.second(),
@@ -178,3 +183,21 @@ def _time_rules() -> dict[tuple[Any, ...], Rule]:
 
 
 RULES = _rules()
+
+
+def _method(name: str) -> Callable[..., Any]:
+    return lambda value, *options: getattr(value, name)(*options)
+
+
+PYTHON: dict[str, Callable[..., Any]] = {
+    **{name: getattr(operator, name) for name in (*ORDER, *SUMS, "floordiv", "mod", "neg", "abs", "xor")},
+    "and": operator.and_,
+    "or": operator.or_,
+    "len": len,
+    "item": operator.getitem,
+    "slice": lambda text, start, stop: text[start:stop],
+    "part": lambda text, separator, place: text.split(separator)[place],
+    **{name: operator.attrgetter(name) for name in FIELDS},
+    **{name: _method(name) for name in METHODS},
+}
+"""What each operation is in Python, of operands and options."""

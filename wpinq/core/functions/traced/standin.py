@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wpinq.core.functions.traced.expression import Expression, Untraced
-from wpinq.core.functions.traced.rules import SPACES
+from wpinq.core.functions.traced.rules import BITS, FIELDS, ORDER, SPACES, SUMS
 from wpinq.core.records.schema import Kind
 
 CONSTANTS: dict[type, Kind] = {
@@ -61,7 +61,7 @@ class Standin:
         return functools.reduce(lambda one, other: one.do("or", other), [self.do(name, choice) for choice in choices])
 
     def __getattr__(self, name: str) -> Standin:
-        if name not in ("year", "month", "day", "hour", "minute", "second"):
+        if name not in FIELDS:
             raise Untraced
         return self.do(name)
 
@@ -121,9 +121,9 @@ def _tested(name: str) -> Callable[..., Standin]:
     return lambda self, choices: self.any_of(name, choices)
 
 
-for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs"):
+for _name in (*ORDER, "neg", "abs"):
     setattr(Standin, f"__{_name}__", _noted(_name))
-for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"):
+for _name in (*SUMS, *BITS, "floordiv", "mod"):
     setattr(Standin, f"__{_name}__", _noted(_name))
     setattr(Standin, f"__r{_name}__", _noted(_name, turned=True))
 for _name in ("lower", "upper", "weekday", "isoweekday", "date"):

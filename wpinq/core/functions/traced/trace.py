@@ -16,6 +16,8 @@ from wpinq.core.functions import sizes
 from wpinq.core.functions.binding import Binding
 from wpinq.core.functions.code.bytecode import steps_of
 from wpinq.core.functions.traced.expression import Expression, Untraced
+from wpinq.core.functions.traced.formula import Formula
+from wpinq.core.functions.traced.rules import FIELDS, METHODS
 from wpinq.core.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
 from wpinq.core.records.schema import Kind, Schema
 
@@ -23,11 +25,8 @@ _STRAIGHT = """
     RESUME NOP PUSH_NULL PRECALL CALL COPY_FREE_VARS LOAD_FAST LOAD_FAST_CHECK STORE_FAST LOAD_CONST LOAD_DEREF
     LOAD_GLOBAL LOAD_ATTR LOAD_METHOD BUILD_TUPLE BUILD_SLICE BINARY_SUBSCR BINARY_SLICE BINARY_OP COMPARE_OP
     UNARY_NEGATIVE RETURN_VALUE RETURN_CONST EXTENDED_ARG"""
-_METHODS = """
-    lower upper strip lstrip rstrip startswith endswith removeprefix removesuffix replace split
-    weekday isoweekday date year month day hour minute second"""
 STRAIGHT = frozenset(_STRAIGHT.split())
-METHODS = frozenset(_METHODS.split())
+ATTRIBUTES = frozenset((*METHODS, *FIELDS, "split"))
 CALLS: dict[str, Any] = {"len": length, "abs": abs}
 
 
@@ -42,12 +41,7 @@ def trace(
     Raises:
         Untraced: It is not straight, or does something that columns do not.
     """
-    if not isinstance(function, FunctionType) or function.__dict__:
-        raise Untraced
-    copy = FunctionType(
-        function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__
-    )
-    copy.__kwdefaults__ = function.__kwdefaults__
+    copy = function if isinstance(function, Formula) else _straight(function)
     log: list[Expression] = []
     values = [Standin(Expression.of_column(name, schema[name].kind), log) for name in binding.reads]
     positional, keywords = binding.arguments(values)
@@ -61,13 +55,26 @@ def trace(
     return [_output(value) for value in results], log
 
 
+def _straight(function: object) -> FunctionType:
+    """The function, with those outer names alone that straight code may use."""
+    if not isinstance(function, FunctionType) or function.__dict__:
+        raise Untraced
+    copy = FunctionType(
+        function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
 def _outside(function: FunctionType) -> dict[str, Any]:
     """The outer names that straight code may use; raises Untraced when the code is not straight."""
     names: dict[str, Any] = {"__builtins__": {}}
     for cell in function.__closure__ or ():
         _plain(cell.cell_contents)
     for step in steps_of(function.__code__):
-        if step.opname not in STRAIGHT or (step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval not in METHODS):
+        if step.opname not in STRAIGHT or (
+            step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval not in ATTRIBUTES
+        ):
             raise Untraced
         if step.opname == "LOAD_GLOBAL":
             names[step.argval] = _global(step.argval, function.__globals__)

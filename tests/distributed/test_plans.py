@@ -96,9 +96,6 @@ class Travelling:
     def __init__(self):
         self.ran = 0
 
-    def start(self):
-        """It runs here."""
-
     def prove(self, data):
         data.reader.prove()
 

@@ -15,8 +15,7 @@ from depth import deep
 
 import wpinq
 from wpinq.core.engines.shuffle import processes as crews
-from wpinq.core.engines.shuffle import worker
-from wpinq.core.engines.shuffle.processes import Worker, environment
+from wpinq.core.engines.shuffle.crew import Crew, Worker, cores, environment, failed, share
 from wpinq.core.engines.shuffle.tasks import Tasks
 from wpinq.core.ledger import Ledger
 from wpinq.core.plan.node import sources
@@ -167,13 +166,13 @@ def test_names_of_groups_are_found_here(place):
 
 def test_a_file_that_changes_meanwhile_is_refused(place, monkeypatch):
     measurements = measured(protected(place, engine=wpinq.processes(1)))
-    plain = crews.Crew.perform
+    plain = Crew.perform
 
     def performed(self, tasks):
         (place / "views.csv").write_text("user,page\nother,other\n")
         return plain(self, tasks)
 
-    monkeypatch.setattr(crews.Crew, "perform", performed)
+    monkeypatch.setattr(Crew, "perform", performed)
     with pytest.raises(wpinq.SourceError, match=r"views.csv: is not the same for all processes"):
         measurements[0].observe("p1")
 
@@ -192,9 +191,9 @@ def test_rule_37_other_processes_are_told_no_secret_and_have_their_part_of_the_m
     assert hello["job"]["told"]["plans"]["data"][0]["keys"] == [data.identity_key.hex(), data.sampling_key.hex()]
     assert proof["prove"]["keys"] == hello["job"]["told"]["plans"]["data"][0]["keys"]
     assert set(task) == {"step", "part", "items", "file"}
-    own = environment(2)
+    own = environment(share(2))
     assert "WPINQ_SECRET" not in own
-    assert own["WPINQ_THREADS"] == own["POLARS_MAX_THREADS"] == str(max(1, crews.cores() // 2))
+    assert own["WPINQ_THREADS"] == own["POLARS_MAX_THREADS"] == str(max(1, cores() // 2))
     assert int(own[MEMORY]) == LIMIT.most // 2
 
 
@@ -249,14 +248,14 @@ def test_the_directory_is_removed_and_processes_end_when_the_first_one_is_killed
 
 def test_a_worker_says_why_it_failed_and_prints_nothing(tmp_path):
     """Whatever it is told, also what is no plan."""
-    one = Worker([sys.executable, "-m", "wpinq.distributed"], environment(1))
+    one = Worker([sys.executable, "-m", "wpinq.distributed"], environment(share(1)))
     try:
         told = one.ask({"step": 0}, json.dumps({"job": {"place": "x"}}) + "\n")
     finally:
         one.end()
     assert told["failed"] == "a task failed with KeyError; please report this."
-    assert isinstance(worker.failed(told), wpinq.EngineError)
-    assert isinstance(worker.failed({**told, "source": True}), wpinq.SourceError)
+    assert isinstance(failed(told), wpinq.EngineError)
+    assert isinstance(failed({**told, "source": True}), wpinq.SourceError)
 
 
 def test_other_processes_find_damage_before_anything_is_charged(tmp_path, monkeypatch):
@@ -282,13 +281,13 @@ def test_other_processes_find_damage_before_anything_is_charged(tmp_path, monkey
     assert wpinq.protect(path, budget=2).map("page").measure(1).observe("p1") == found
 
 
-def test_processes_that_nobody_asks_end_with_their_engine_and_others_start_where_the_environment_changed(monkeypatch):
+def test_processes_that_nobody_asks_end_with_their_engine_and_others_start_where_memory_changed(monkeypatch):
     engine = wpinq.processes(2)
     engine.start()
     (crew,) = engine._started
     assert engine._crew() is crew
     engine._started.append(crew)
-    monkeypatch.setenv("ELSE", "where")
+    monkeypatch.setenv(MEMORY, str(LIMIT.most // 2))
     other = engine._crew()
     assert other is not crew
     engine._started.append(other)

@@ -15,7 +15,7 @@ from depth import deep, thin
 import wpinq
 from wpinq.apps.cli import main
 from wpinq.apps.scripts import distributed
-from wpinq.core.engines.shuffle.processes import Worker
+from wpinq.core.engines.shuffle.crew import Worker
 from wpinq.core.ledger import Ledger
 
 SCRIPT = """
@@ -145,7 +145,7 @@ def test_a_release_in_several_processes(place, told):
     told.clear()
     assert main(["publish", "verify", str(place / "release.toml"), "--period", "2026-06"]) == 0
     assert main(["publish", "run", str(place / "release.toml"), "--period", "2026-07", "--processes", "1"]) == 0
-    assert len([one for one in told if "told" in one]) == 2, "verify computes as the file says, and --processes 1 here"
+    assert len([one for one in told if "job" in one]) == 2, "verify computes as the file says, and --processes 1 here"
 
 
 @deep

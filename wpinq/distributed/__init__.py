@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from wpinq.distributed.processes import Processes
 
 
-def engine_of(processes: int) -> Processes | None:
-    """What computes answers in so many processes; None where this one alone does."""
+def engine_of(processes: int, **more: str) -> Processes | None:
+    """What computes answers in so many processes; None where this one alone does. See `Processes`."""
     if processes == 1:
         return None
-    from wpinq.distributed.processes import Processes  # which loads all that plans are made of
+    from wpinq.distributed.processes import Processes  # which loads what starts processes
 
-    return Processes(processes)
+    return Processes(processes, **more)

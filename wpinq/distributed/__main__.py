@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from wpinq.core.engines.shuffle.worker import serve_tasks
-from wpinq.distributed.processes import opened, rebuilt
+from wpinq.distributed.data import opened
+from wpinq.distributed.plans import rebuilt
 
 if __name__ == "__main__":
     serve_tasks(rebuilt, opened)

@@ -122,6 +122,11 @@ def data_untold(given: Mapping[str, Json], ledger: Ledger | None = None) -> Lent
     )  # fmt: skip
 
 
+def opened(told: Mapping[str, Json]) -> Reader:
+    """The records of a data set that a process was told."""
+    return data_untold(told).reader
+
+
 def _untold(value: object) -> Any:
     raise UntoldError
 

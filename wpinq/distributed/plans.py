@@ -12,6 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from wpinq.core.engines.job import Job
 from wpinq.core.functions import Function
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, fingerprints, sources, steps
@@ -138,3 +139,8 @@ def plans_untold(told: Mapping[str, Json], lend: Callable[[Json], Lent] = data_u
            for root, meant in zip(roots, told["meant"], strict=True)):  # fmt: skip
         raise InternalError("the plans mean something else in another process; please report this.")
     return roots
+
+
+def rebuilt(told: Mapping[str, Any]) -> Job:
+    """The plans that a process was told, as a job."""
+    return Job(plans_untold(told["plans"]), bytes.fromhex(told["key"]))

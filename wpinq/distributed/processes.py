@@ -1,21 +1,25 @@
-"""`wpinq.processes(4)`: an engine that runs plans in other processes of this machine."""
+"""`wpinq.processes(4)`: an engine that runs plans in other processes of this machine.
+
+What plans are made of is loaded where it is needed, so that a command can start the processes before.
+"""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wpinq.core.engines.job import Job
-from wpinq.core.engines.shuffle import processes as crews
-from wpinq.core.engines.shuffle.processes import Crew, environment
-from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.node import Node
-from wpinq.core.records.reader import Reader
-from wpinq.core.state.histogram import Histogram
-from wpinq.distributed.data import data_told, data_untold, travels
-from wpinq.distributed.plans import plans_told, plans_untold
+from wpinq.core.engines.shuffle.crew import Crew, share
 from wpinq.errors import PlanError
+
+if TYPE_CHECKING:
+    from wpinq.core.engines.job import Job
+    from wpinq.core.plan.dataset import DataSet
+    from wpinq.core.plan.node import Node
+    from wpinq.core.state.histogram import Histogram
+
+MOST = 256
+WORKER = "wpinq.distributed"
 
 
 class Processes:
@@ -23,32 +27,39 @@ class Processes:
 
     Args:
         number: How many.
+        worker: The module that each runs.
 
     Raises:
         PlanError: It is no number of processes.
     """
 
-    command: tuple[str, ...] = ("wpinq.distributed",)
-
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, worker: str = WORKER) -> None:
         if type(number) is not int or not 1 <= number <= MOST:
             raise PlanError(f"processes(...): takes a number of processes, from 1 to {MOST}.")
-        self.number = number
+        self.number, self._worker = number, worker
         self._started: list[Crew] = []
         weakref.finalize(self, _end, self._started)
 
     def start(self) -> None:
         """Start the processes now, while this one has other things to do; else the first that is asked starts them."""
         if not self._started:
-            self._started.append(Crew(self.number, self.command))
+            self._started.append(Crew(self.number, (self._worker,)))
+
+    def handed(self, worker: str) -> list[Crew]:
+        """The processes that were started, for another engine, if they run its module."""
+        if self._worker != worker:
+            return []
+        crews = self._started[:]
+        self._started.clear()
+        return crews
 
     def _crew(self) -> Crew:
         """Processes that run: those that were started, if they have their part of what there is now."""
         try:
             crew = self._started.pop()
         except IndexError:
-            return Crew(self.number, self.command)
-        if crew.environment == environment(self.number):
+            return Crew(self.number, (self._worker,))
+        if crew.share == share(self.number):
             return crew
         crew.end()
         return self._crew()
@@ -59,6 +70,8 @@ class Processes:
         Raises:
             PlanError: There is one.
         """
+        from wpinq.distributed.plans import plans_told
+
         plans_told(roots)
 
     def told(self, job: Job) -> Mapping[str, Any]:
@@ -67,6 +80,8 @@ class Processes:
         Raises:
             PlanError: They cannot be told.
         """
+        from wpinq.distributed.plans import plans_told
+
         return {"plans": plans_told(job.roots), "key": job.key.hex()}
 
     def prove(self, data: DataSet) -> None:
@@ -76,12 +91,15 @@ class Processes:
             SourceError: One is damaged.
             EngineError: Processes died.
         """
+        from wpinq.core.engines.shuffle import processes as shuffle
+        from wpinq.distributed.data import data_told, travels
+
         if not travels(data):
             data.reader.prove()
             return
         crew = self._crew()
         self._started.append(crew)
-        crews.prove(crew, data_told(data))
+        shuffle.prove(crew, data_told(data))
 
     def run(self, job: Job) -> list[Histogram]:
         """Compute the histograms of all roots.
@@ -91,14 +109,14 @@ class Processes:
             SourceError: A source could not be read to its end.
             EngineError: A step failed, or processes died.
         """
+        from wpinq.core.engines.shuffle import processes as shuffle
+        from wpinq.distributed.data import travels
+
         told = self.told(job)
-        return crews.run(self._crew(), job, told, lambda read: travels(read.data))
+        return shuffle.run(self._crew(), job, told, lambda read: travels(read.data))
 
     def __repr__(self) -> str:
         return f"processes({self.number})"
-
-
-MOST = 256
 
 
 def processes(number: int) -> Processes:
@@ -120,16 +138,6 @@ def processes(number: int) -> Processes:
         PlanError: It is no number of processes.
     """
     return Processes(number)
-
-
-def rebuilt(told: Mapping[str, Any]) -> Job:
-    """The plans that a process was told, as a job."""
-    return Job(plans_untold(told["plans"]), bytes.fromhex(told["key"]))
-
-
-def opened(told: Mapping[str, Any]) -> Reader:
-    """The records of a data set that a process was told."""
-    return data_untold(told).reader
 
 
 def _end(started: list[Crew]) -> None:

@@ -94,9 +94,6 @@ class Spark:
             )
         self._at_once = len(found)
 
-    def start(self) -> None:
-        """Spark runs already."""
-
     def prove(self, data: DataSet) -> None:
         """Let this process read what may turn out to be damaged."""
         data.reader.prove()

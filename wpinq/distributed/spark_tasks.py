@@ -27,7 +27,7 @@ from wpinq.core.engines.shuffle.worker import alike
 from wpinq.core.plan.shapes import Read
 from wpinq.core.records.batch import sum_of_rows
 from wpinq.core.state.workers import THREADS
-from wpinq.distributed.processes import rebuilt
+from wpinq.distributed.plans import rebuilt
 from wpinq.errors import EngineError, installed
 from wpinq.sources.tables.spark import frames
 

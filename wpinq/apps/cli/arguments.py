@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wpinq.apps.cli import options
 from wpinq.apps.cli import unit as unit_options
@@ -14,6 +14,9 @@ from wpinq.apps.cli.inputs import Input
 from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
 from wpinq.sources.form import Words
+
+if TYPE_CHECKING:
+    from wpinq.distributed.processes import Processes
 
 R = TypeVar("R")
 
@@ -102,6 +105,14 @@ def _owner(text: str, unit: str | None, way: tuple[str, str, str] | None) -> Inp
     return Input(place, unit=users(unit), name=name)
 
 
+def _started(processes: int) -> Processes | None:
+    """So many processes, which start while this one loads what the command needs."""
+    engine = engine_of(processes, worker="wpinq.apps.scripts.worker")
+    if engine is not None:
+        engine.start()
+    return engine
+
+
 @over(records)
 def protected(
     place: Input,
@@ -118,5 +129,5 @@ def protected(
     """The same and their ledger, for commands that charge."""
     return replace(
         place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
-        rho=rho, engine=engine_of(processes),
+        rho=rho, engine=_started(processes),
     )  # fmt: skip

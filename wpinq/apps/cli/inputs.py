@@ -181,8 +181,6 @@ class Input:
         import wpinq
 
         owner = None if self.through is None else self._owner.opened(budget)
-        if self.engine is not None:
-            self.engine.start()
         made = wpinq.protect(
             self.source,
             ledger=self.ledger,

@@ -133,7 +133,7 @@ def of_script(place: Input, script: Path) -> Input:
     from wpinq.distributed.processes import Processes
 
     engine = place.engine
-    return replace(place, engine=ScriptProcesses(engine.number, script)) if isinstance(engine, Processes) else place
+    return replace(place, engine=ScriptProcesses(engine, script)) if isinstance(engine, Processes) else place
 
 
 def scripted(place: Input) -> ScriptProcesses | None:

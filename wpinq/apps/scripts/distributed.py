@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.core import Job, Node, fingerprints, sources
 from wpinq.distributed.data import data_untold
-from wpinq.distributed.plans import plans_told, plans_untold
-from wpinq.distributed.processes import Processes, rebuilt
+from wpinq.distributed.plans import plans_told, plans_untold, rebuilt
+from wpinq.distributed.processes import Processes
 from wpinq.errors import EngineError, PlanError
 
 if TYPE_CHECKING:
@@ -25,21 +25,20 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.distributed.data import Lent
 
-CALL = "--processes"
+CALL, WORKER = "--processes", "wpinq.apps.scripts.worker"
 
 
 class ScriptProcesses(Processes):
     """Runs the plans of a script in some processes of this machine.
 
     Args:
-        number: How many.
+        engine: The processes, which may have started.
         script: The script.
     """
 
-    command = ("wpinq.apps.scripts.worker",)
-
-    def __init__(self, number: int, script: Path) -> None:
-        super().__init__(number)
+    def __init__(self, engine: Processes, script: Path) -> None:
+        super().__init__(engine.number, WORKER)
+        self._started.extend(engine.handed(WORKER))
         self._script = script
         self._views: Node | None = None
         self._names: dict[Node, str] = {}

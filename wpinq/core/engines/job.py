@@ -71,9 +71,6 @@ class Engine(Protocol):
             PlanError: There is one.
         """
 
-    def start(self) -> None:
-        """Become ready, while this process has other things to do."""
-
     def prove(self, data: DataSet) -> None:
         """Read what may turn out to be damaged of a data set, before anything is charged; see `Reader.prove`.
 

@@ -14,7 +14,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -24,7 +24,7 @@ from wpinq.core.engines.shuffle.content import Content, pack, unpack
 from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
 from wpinq.core.records.reader import Reader
 from wpinq.core.state.run_files import Kept, Spill
-from wpinq.errors import EngineError, InternalError, SourceError
+from wpinq.errors import InternalError, SourceError
 from wpinq.failures import redact
 
 OTHERWISE = "the plans have other steps in another process; nothing was answered. Please report this."
@@ -85,11 +85,6 @@ def _begun(rebuilt: Callable[[dict[str, Any]], Job], given: dict[str, Any], line
     """The tasks of a job, and where what they send lies from now on."""
     lines.spill = Spill(Path(given["place"]), bytes.fromhex(given["key"]))
     return alike(Tasks(rebuilt(given["told"]), given["parts"], given["each"]), given["outline"])
-
-
-def failed(told: Mapping[str, Any]) -> EngineError | SourceError:
-    """The error that a worker told."""
-    return (SourceError if told.get("source") else EngineError)(str(told["failed"]))
 
 
 class Lines:

@@ -56,6 +56,12 @@ def test_what_is_merely_long_is_answered(text):
     assert quoted(f"SELECT COUNT(*) AS c FROM v WHERE {text}", {"v": views()}, epsilon=1).quotes
 
 
+def test_a_chain_whose_parts_lie_one_in_the_other_is_refused_where_it_would_take_too_long():
+    text = "CASE t " + "".join(f"WHEN '{one}' THEN 'p' " for one in range(500)) + "END = 'p'"
+    with pytest.raises(PlanError, match="sql: the SQL text is nested too deeply; write it flatter"):
+        quoted(f"SELECT COUNT(*) AS c FROM v WHERE {text}", {"v": views()}, epsilon=1)
+
+
 def test_a_size_is_the_number_of_nodes_that_are_made():
     schema = Schema.of(t=Kind.TEXT, n=Kind.INT, x=Kind.FLOAT)
     with sizes.question_size():

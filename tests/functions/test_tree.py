@@ -12,7 +12,7 @@ from wpinq.core.functions.sql.bind import columns, parsed, translator
 from wpinq.core.functions.traced.expression import Expression
 from wpinq.core.functions.traced.formula import Formula
 from wpinq.core.functions.traced.rules import RULES
-from wpinq.core.functions.tree import col, lit, none_null, of_all, walk, when
+from wpinq.core.functions.tree import Node, col, lit, none_null, of_all, walk, when
 from wpinq.core.records.schema import Kind, Schema
 
 SCHEMA = Schema.of(
@@ -89,6 +89,13 @@ def test_what_is_no_operation_of_the_table_is_not_made():
     for name in ("max", "sum", "shift", "rank", "map_elements", "shuffle", "over"):
         assert not hasattr(col("n"), name)
     assert not hasattr(col("t").str, "json_decode") and not hasattr(col("t").list, "eval")
+
+
+def test_a_tree_cannot_say_another_operation_than_it_makes():
+    assert Node("Abs", (col("n"),), method="op.eq").name == "Eq"
+    for made in (lambda: Node("Abs", (col("n"),), method="cum_sum"), lambda: Node("Abs", (col("n"),)).expr):
+        with pytest.raises((KeyError, AttributeError)):
+            made()
 
 
 def test_names_of_functions_are_no_names_of_anything_else():

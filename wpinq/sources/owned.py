@@ -24,12 +24,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
 
 import polars as pl
 
 from wpinq.core.records import canonical
-from wpinq.core.records.reader import Reader, Steady
+from wpinq.core.records.reader import Reader, Steady, passed
 from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.errors import PlanError
 
@@ -54,35 +53,17 @@ class Owned:
     found: str
     owner: str
 
+    name, title, path, total_bytes = passed("name", "title", "path", "total_bytes", by="rows")
+
     @property
     def schema(self) -> Schema:
         """The columns of a row, and the owner."""
         return Schema((*self.rows.schema.columns, Column(self.owner, self.owners.schema[self.owner].kind)))
 
     @property
-    def name(self) -> str:
-        """That of the table."""
-        return self.rows.name
-
-    @property
-    def title(self) -> str:
-        """That of the table."""
-        return self.rows.title
-
-    @property
     def way(self) -> tuple[object, ...]:
         """The ways in which both are read, and the columns that meet."""
         return (type(self).__name__, self.rows.way, self.owners.way, self.key, self.found, self.owner)
-
-    @property
-    def path(self) -> Path | None:
-        """That of the table."""
-        return self.rows.path
-
-    @property
-    def total_bytes(self) -> int | None:
-        """The size of the table, whose reading takes most of the time."""
-        return self.rows.total_bytes
 
     @property
     def steady(self) -> Steady:

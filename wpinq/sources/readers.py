@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from wpinq.core.records.reader import Reader, Steady
+from wpinq.core.records.reader import Reader, Steady, passed
 from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
 from wpinq.sources.files import Files, state
@@ -23,20 +22,7 @@ class FileReader:
     found: Files
     schema: Schema
 
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self.found.name
-
-    @property
-    def title(self) -> str:
-        """The file's name, or the text of a pattern."""
-        return self.found.title
-
-    @property
-    def path(self) -> Path:
-        """The file, or the directory of a pattern."""
-        return self.found.path
+    name, title, path, total_bytes, version = passed("name", "title", "path", "total_bytes", "version", by="found")
 
     @property
     def way(self) -> tuple[object, ...]:
@@ -44,18 +30,9 @@ class FileReader:
         return (type(self).__name__, self.found.form)
 
     @property
-    def total_bytes(self) -> int:
-        """The size of all files."""
-        return self.found.total_bytes
-
-    @property
     def steady(self) -> Steady:
         """A file that changed is refused when it is read."""
         return Steady.FILES
-
-    def version(self) -> str:
-        """Path, size and modification time of every file."""
-        return self.found.version()
 
     def check(self) -> None:
         """Refuse files that are no longer as they were opened."""

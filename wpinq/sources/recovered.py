@@ -20,7 +20,7 @@ import polars as pl
 
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch
-from wpinq.core.records.reader import Reader, Steady, wanted
+from wpinq.core.records.reader import Reader, passed, wanted
 from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
 from wpinq.storage import opened, private, sealed, write
@@ -47,56 +47,8 @@ class Recovered:
     key: bytes = field(repr=False)
     parts: int
 
-    @property
-    def schema(self) -> Schema:
-        """The columns of the source."""
-        return self.reader.schema
-
-    @property
-    def name(self) -> str:
-        """The name of the source."""
-        return self.reader.name
-
-    @property
-    def title(self) -> str:
-        """The title of the source."""
-        return self.reader.title
-
-    @property
-    def path(self) -> Path | None:
-        """The place of the source."""
-        return self.reader.path
-
-    @property
-    def way(self) -> tuple[object, ...]:
-        """The way of the source: what is kept changes no answer."""
-        return self.reader.way
-
-    @property
-    def total_bytes(self) -> int | None:
-        """The size of the source."""
-        return self.reader.total_bytes
-
-    @property
-    def steady(self) -> Steady:
-        """How the source is known to be the same."""
-        return self.reader.steady
-
-    def version(self) -> str | None:
-        """The version of the source."""
-        return self.reader.version()
-
-    def check(self) -> None:
-        """Refuse a source that is no longer as it was opened."""
-        self.reader.check()
-
-    def state(self) -> str | None:
-        """The state of the source."""
-        return self.reader.state()
-
-    def content(self, key: bytes = b"") -> bytes | None:
-        """The digest of the source."""
-        return self.reader.content(key)
+    schema, name, title, path, way, total_bytes = passed("schema", "name", "title", "path", "way", "total_bytes")
+    steady, version, check, state, content = passed("steady", "version", "check", "state", "content")
 
     def prove(self, share: tuple[int, int] = (0, 1)) -> None:
         """Prove the source."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from threading import Semaphore
 from typing import Any, Generic, TypeVar
 
-from wpinq.apps.serve.kept import Kept, weight
+from wpinq.apps.serve.cache import Kept, weight
 from wpinq.apps.serve.refusals import RefusedError
 
 T = TypeVar("T")

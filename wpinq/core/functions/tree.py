@@ -52,15 +52,18 @@ class Node:
         options: Its constants.
         method: How Polars is told to make it, where it is a function.
         size: How many nodes the tree has, as Polars tells it; a type counts as one.
+        depth: How many nodes there are one in the other.
         columns: The columns that it reads, in the order in which they come.
     """
 
     def __init__(
         self, name: Name, inputs: tuple[Node, ...] = (), options: Mapping[Name, Any] | None = None, method: Name = ""
     ) -> None:
-        self.name, self.inputs, self.options, self.method = name, inputs, options or {}, method
+        self.name = name = METHODS[method] if method else name  # so it says what is made
+        self.inputs, self.options, self.method = inputs, options or {}, method
         known = TABLE.get(name) if method or name == "Cast" else None
         self.size: int = 1 + (known.added if known else 0) + sum(one.size for one in inputs)
+        self.depth: int = 1 + max((one.depth for one in inputs), default=0)
         read = [self.options["name"]] if name == "Column" else [column for one in inputs for column in one.columns]
         self.columns: tuple[Name, ...] = tuple(dict.fromkeys(read))
         self._expr: pl.Expr | None = None
@@ -185,4 +188,4 @@ def none_null(names: Iterable[str]) -> Node:
 
 def of_all(method: str, parts: Sequence[Given], **options: Any) -> Node:
     """What a method of the table makes of some parts."""
-    return Node(METHODS[method], tuple(map(lift, parts)), options, method)
+    return Node("", tuple(map(lift, parts)), options, method)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 
 import polars as pl
 
@@ -119,3 +119,18 @@ class Where(Linear):
     def apply(self, batch: Batch) -> Batch:
         """A mask."""
         return Batch(batch.frame.filter(self.mask(batch.frame)), batch.schema)
+
+
+def each_record(nodes: Iterable[Node], needed: Mapping[Node, frozenset[str]] | None = None) -> Callable[[Batch], Batch]:
+    """What steps that look at each record alone make of a batch, one after the other.
+
+    Args:
+        nodes: The steps, in order.
+        needed: The columns that are needed of each; all by default.
+    """
+    kernels = []
+    for node in nodes:
+        shape = node.lower(frozenset(node.schema.names) if needed is None else needed[node])
+        assert isinstance(shape, Stateless)  # noqa: S101  whoever calls this gives no other step
+        kernels.append(shape.kernel)
+    return lambda batch: reduce(lambda made, kernel: kernel(made), kernels, batch)

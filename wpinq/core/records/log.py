@@ -21,7 +21,7 @@ import polars as pl
 
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch
-from wpinq.core.records.reader import HeldReader, wanted
+from wpinq.core.records.reader import HeldReader, passed, wanted
 from wpinq.core.records.schema import Schema
 from wpinq.core.records.weights import CAPACITY
 from wpinq.errors import NotReadyError, SourceError
@@ -224,15 +224,7 @@ class Closed(HeldReader):
     at: str = ""
     mask: pl.Expr | None = None
 
-    @property
-    def schema(self) -> Schema:
-        """The columns of the log."""
-        return self.log.schema
-
-    @property
-    def name(self) -> str:
-        """The name of the log."""
-        return self.log.name
+    schema, name = passed("schema", "name", by="log")
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

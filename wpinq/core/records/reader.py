@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol
 
 from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
@@ -162,6 +163,16 @@ class HeldReader(ObjectReader):
     def steady(self) -> Steady:
         """They cannot change."""
         return Steady.MEMORY
+
+
+def passed(*names: str, by: str = "reader") -> tuple[Any, ...]:
+    """Members of a class that reads what another reader reads: each is that one's own.
+
+    Args:
+        names: The members.
+        by: The attribute that holds the other reader.
+    """
+    return tuple(property(attrgetter(f"{by}.{name}")) for name in names)
 
 
 def wanted(schema: Schema, columns: Sequence[str], where: str) -> Schema:

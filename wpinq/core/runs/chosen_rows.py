@@ -17,13 +17,12 @@ from wpinq.core.engines.reading import THREADED, ahead
 from wpinq.core.operators.contribution.preprocess import before
 from wpinq.core.operators.contribution.unit_key import ByUnit
 from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.forms import Linear
+from wpinq.core.plan.forms import Linear, each_record
 from wpinq.core.plan.node import Node, Source, steps
-from wpinq.core.plan.shapes import Stateless
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch
-from wpinq.core.records.reader import ObjectReader, Reader, Steady, wanted
+from wpinq.core.records.reader import ObjectReader, Reader, Steady, passed, wanted
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.state.workers import cores
 
@@ -45,26 +44,13 @@ class ChosenRows(ObjectReader):
     reader: Reader
     where: str
     derive: Mapping[str, str]
-    steps: tuple[tuple[Stateless, ...], Schema] = field(init=False, repr=False)
+    steps: tuple[Callable[[Batch], Batch], Schema] = field(init=False, repr=False)
+    schema, name, title, check = passed("schema", "name", "title", "check")
+    """All columns are there: what is computed of them is computed again in the plan."""
     lasting = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", _steps(self.reader.schema, self.where, self.derive))
-
-    @property
-    def schema(self) -> Schema:
-        """All columns of the source; what is computed of them is computed again in the plan."""
-        return self.reader.schema
-
-    @property
-    def name(self) -> str:
-        """As the source has it."""
-        return self.reader.name
-
-    @property
-    def title(self) -> str:
-        """As the source has it."""
-        return self.reader.title
 
     @property
     def path(self) -> None:
@@ -81,10 +67,6 @@ class ChosenRows(ObjectReader):
         """Only reading tells whether the rows are the same."""
         return Steady.UNKNOWN
 
-    def check(self) -> None:
-        """Refuse a source that is no longer as it was opened."""
-        self.reader.check()
-
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
@@ -100,14 +82,12 @@ class ChosenRows(ObjectReader):
     def _share(
         self, names: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
     ) -> Generator[pl.DataFrame, None, None]:
-        kernels, reads = self.steps
+        cut, reads = self.steps
         both = [name for name in self.schema.names if name in names or name in reads]
         for frame in self.reader.batches(both, share=share, progress=progress):
             own = canonical.frame(frame.select(reads.names), reads)
             numbered = own.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(ROW))
-            batch = Batch.of(numbered, Schema((*reads.columns, Column(ROW, Kind.INT))))
-            for shape in kernels:
-                batch = shape.kernel(batch)
+            batch = cut(Batch.of(numbered, Schema((*reads.columns, Column(ROW, Kind.INT)))))
             weight = [WEIGHT] if WEIGHT in frame.columns else []
             yield frame.select(*names, *weight)[batch.frame[ROW]]
 
@@ -124,7 +104,7 @@ class _Named(ObjectReader):
     schema: Schema
 
 
-def _steps(schema: Schema, where: str, derive: Mapping[str, str]) -> tuple[tuple[Stateless, ...], Schema]:
+def _steps(schema: Schema, where: str, derive: Mapping[str, str]) -> tuple[Callable[[Batch], Batch], Schema]:
     """The steps of `where` and `derive`, and the columns that they read.
 
     Raises:
@@ -136,14 +116,9 @@ def _steps(schema: Schema, where: str, derive: Mapping[str, str]) -> tuple[tuple
     walk, needed = steps(made), {made: frozenset({ROW})}
     for node in reversed(walk):
         needed |= dict(zip(node.inputs, node.required(needed[node]), strict=True))
-    kernels = []
-    for node in walk:
-        if isinstance(node, Linear):
-            shape = node.lower(needed[node])
-            assert isinstance(shape, Stateless)  # noqa: S101  a linear step is one
-            kernels.append(shape)
+    cut = each_record((node for node in walk if isinstance(node, Linear)), needed)
     reads = [name for name in schema.names if name in needed[walk[0]]]
-    return tuple(kernels), schema.select(reads or schema.names[:1])
+    return cut, schema.select(reads or schema.names[:1])
 
 
 def columns_after(schema: Schema, derive: Mapping[str, str]) -> Schema:

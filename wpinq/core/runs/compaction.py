@@ -36,9 +36,9 @@ from dataclasses import replace
 import polars as pl
 
 from wpinq.core.operators.contribution.first import First
+from wpinq.core.plan.forms import each_record
 from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.rewrite import rewrite
-from wpinq.core.plan.shapes import Stateless
 from wpinq.core.records import python as values
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities
@@ -153,18 +153,13 @@ class _Keeper:
     def __init__(self, bound: First) -> None:
         self._schema, self._key = bound.schema, bound.data.sampling_key
         self._state = bound.state(bound.schema.names, self._key)
-        self._top = rewrite(bound.source, _numbered)
+        source, *before = steps(rewrite(bound.source, _numbered))
+        self._read, self._before = source.schema, each_record(before)
 
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows that are kept, each with the weight that is kept of it."""
         numbered = frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
-        for node in steps(self._top):
-            if isinstance(node, Source):
-                batch = Batch(numbered, node.schema)
-                continue
-            shape = node.lower(frozenset(node.schema.names))
-            assert isinstance(shape, Stateless)  # noqa: S101  what is done before a bound is done to each record
-            batch = shape.kernel(batch)
+        batch = self._before(Batch(numbered, self._read))
         rows = batch.frame[ROW]
         entered = batch.select(self._schema.names)
         self._state.absorb(0, entered)

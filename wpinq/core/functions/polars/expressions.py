@@ -248,8 +248,11 @@ def _shown(part: Node) -> str:
 
 
 def _zones(part: Node) -> Iterator[str]:
-    """The zones of the clocks in it."""
-    for one in part.inputs:
-        yield from _zones(one)
-    if part.name == "TemporalExpr.ConvertTimeZone":
-        yield part.options["time_zone"]
+    """The zones of the clocks in it, in the order in which Polars writes them."""
+    found: list[str] = []
+    open_ = [part]
+    while open_:
+        node = open_.pop()
+        found += [node.options["time_zone"]] if node.name == "TemporalExpr.ConvertTimeZone" else []
+        open_ += node.inputs
+    return reversed(found)

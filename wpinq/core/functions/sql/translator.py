@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 DEEPEST = 60  # nested operators of an expression
+INSIDE = 450  # nodes of a tree one in the other: what Polars takes grows faster than their number
 DECIMAL = frozenset(
     ["Literal", "Paren", "Neg", "Add", "Sub", "Mul", "Div", "Mod", "Abs", "Ceil", "Floor", "Trunc", "Round", "Sign",
      "Greatest", "Least", "Coalesce", "Case", "Nullif"]
@@ -97,6 +98,8 @@ class Translator:
         finally:
             self._open.pop()
         sizes.insist(result.size, self.call, text)
+        if result.value.depth > INSIDE:
+            raise too_deep(self.call)
         decimal = called in DECIMAL and all(one.decimal for _, one in parts.values() if one.kind is Kind.FLOAT)
         return Term(result.value, result.kind, text, result.constant, result.quoted,
                     decimal=result.kind is Kind.FLOAT and decimal)  # fmt: skip

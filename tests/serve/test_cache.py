@@ -8,7 +8,7 @@ import pytest
 from depth import deep
 from serving import CONFIG, serving, written
 
-from wpinq.apps.serve.kept import Kept, weight
+from wpinq.apps.serve.cache import Kept, weight
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.work_queue import Charged, Desk
 from wpinq.core.ledger import Ledger

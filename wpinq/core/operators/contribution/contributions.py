@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 
 from wpinq.core.operators.contribution.unit_key import ByUnit
-from wpinq.core.plan.forms import Linear
+from wpinq.core.plan.forms import Linear, each_record
 from wpinq.core.plan.node import Node, steps
-from wpinq.core.plan.shapes import Stateless
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities
@@ -59,14 +58,11 @@ def contributions(root: Node, reader: Reader) -> Contributions:
         SourceError: They cannot be read.
     """
     walk = steps(root)
-    before = [node.lower(frozenset(node.schema.names)) for node in walk if isinstance(node, Linear)]
+    before = each_record(node for node in walk if isinstance(node, Linear))
     bounds = [node for node in walk if isinstance(node, ByUnit)]
     whole, parts = 0, []
     for frame in reader.batches(reader.schema.names):
-        batch = Batch.of(canonical.frame(frame, reader.schema), reader.schema)
-        for shape in before:
-            assert isinstance(shape, Stateless)  # noqa: S101  a linear step is one
-            batch = shape.kernel(batch)
+        batch = before(Batch.of(canonical.frame(frame, reader.schema), reader.schema))
         whole += len(batch)
         parts += [_counted(node, batch) for node in bounds]
     if not bounds:

@@ -129,7 +129,7 @@ def kinds(base=Node):
 
 load()
 KINDS = [one for one in kinds() if not inspect.isabstract(one)]
-ELSE = ("turn", "repeat", "before", "lasting", "held", "made", "opened", "engine")
+ELSE = ("turn", "repeat", "before", "lasting", "held", "made", "opened", "engine", "indexes")
 DATA = [one.name for one in fields(DataSet) if one.name not in ELSE]
 """What a data set is; whose turn it is to read it, what is said first, and where answers are computed, tell nothing of
 its records; what is done to each before the bound is said for people, and is in the plan as steps."""

@@ -17,7 +17,7 @@ import wpinq
 from wpinq.core import kernels
 from wpinq.core.operators.contribution.sample import bounded
 from wpinq.core.plan.node import Source, sources
-from wpinq.core.runs import people_index
+from wpinq.core.runs import people_index, people_parts
 from wpinq.core.runs.run import compute, settle
 from wpinq.core.state.memory import LIMIT
 
@@ -51,10 +51,10 @@ ROWS = st.lists(st.tuples(TEXTS, TEXTS, SIZES, TIMES), max_size=40).flatmap(
 )
 
 
-def contents(rows, unit, filters, second, ledger, columns=COLUMNS):
+def contents(rows, unit, filters, second, ledger, columns=COLUMNS, index=None):
     """The histograms of three questions about one version, and what the last one was read from."""
     with patch.object(people_index, "SECOND", second):
-        views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger)
+        views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger, index=index)
         found = []
         for number in range(3):
             asked = views
@@ -68,7 +68,7 @@ def contents(rows, unit, filters, second, ledger, columns=COLUMNS):
 
 def insist_on_the_same(rows, unit, filters, place, columns=COLUMNS):
     alone, _ = contents(rows, unit, filters, 10**9, place / "ledger", columns)
-    with patch.object(people_index, "PIECE", 7), patch.object(people_index, "LOT", 5):
+    with patch.object(people_parts, "PIECE", 7), patch.object(people_parts, "LOT", 5):
         found, made = contents(rows, unit, filters, 1, place / "ledger", columns)
     assert found == alone
     assert [one is None for one in made["people"].indexes.values()] == [not rows], "it was made, where there is a row"
@@ -96,7 +96,7 @@ def test_ties_of_half_a_word_are_told_apart():
     ranks = rng.integers(0, 3, (1200, 2)).astype(np.uint64)
     ranks[:, 0] += rng.integers(0, 2, 1200).astype(np.uint64) << np.uint64(32)
     mixed = rng.permutation(1200)
-    order = people_index._order(people[mixed], ranks[mixed])
+    order = people_parts.order_of(people[mixed], ranks[mixed])
     found = [(int(people[row]), *map(int, ranks[row])) for row in mixed[order]]
     assert found == sorted(found)
 
@@ -133,8 +133,8 @@ def test_every_question_passes_over_all_records(monkeypatch):
     """Whether a person or a text is there changes nothing: each filter is asked of every row, or every text."""
     views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=20))
     seen = []
-    true = people_index._true
-    monkeypatch.setattr(people_index, "_true", lambda step, frame: (seen.append(frame.height), true(step, frame))[1])
+    true = people_parts.true
+    monkeypatch.setattr(people_parts, "true", lambda step, frame: (seen.append(frame.height), true(step, frame))[1])
     for text in ("u1", "nobody"):
         for column in ("user", "page"):
             views.filter(f"{column} = '{text}'").measure(1).observe(("u1", "p1"))
@@ -183,7 +183,7 @@ def test_a_filter_that_fails_says_nothing_and_the_question_is_free_again(tmp_pat
     views.map("page").measure(1).observe("p1")
     asked = views.filter("page <> 'p1'").map("page").measure(1)
     with (
-        patch.object(people_index.PeopleIndex, "mask", side_effect=ValueError("u1")),
+        patch.object(people_parts.Part, "keep", side_effect=ValueError("u1")),
         pytest.raises(wpinq.EngineError) as failed,
     ):
         asked.observe("p1")

@@ -1,0 +1,297 @@
+"""The records of a version by person, in parts: each person's are in one part, in the order of their ranks.
+
+A part has all records where they fit in memory. Where they do not, the records wait on disk, encrypted, and as many
+parts are made one after another. Texts are held as numbers of the different ones, so a filter of one column is asked
+once for each text, whether any record that is looked at has it or not, and texts are counted by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from ctypes import CDLL
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from wpinq.core import kernels
+from wpinq.core.kernels import people as loops
+from wpinq.core.kernels.people import Numbered, Stays
+from wpinq.core.kernels.reservoirs import Numbers
+from wpinq.core.operators.contribution.reservoirs import FIRST, ranks_of
+from wpinq.core.operators.contribution.unit_key import UnitKey
+from wpinq.core.operators.filter import Filter
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.identity import column_identities
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.state.memory import LIMIT
+from wpinq.core.state.spill import Disk
+
+if TYPE_CHECKING:
+    from wpinq.core.plan.dataset import DataSet
+
+PIECE, LOT = 1 << 15, 1 << 18
+"""Rows that are hashed at a time, and rows that are handed on at a time."""
+ROOM = 4
+"""A part takes one in so many bytes of what counting may hold, at the most."""
+PARTS = 128
+"""Parts of what does not fit in memory at once."""
+TOGETHER = 1 << 22
+"""Combinations of the values of several columns that are counted by number, at the most."""
+CODED = (Kind.TEXT, Kind.BYTES, Kind.ANY)
+"""Kinds of columns that are held as numbers of their different values."""
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+Ranks: TypeAlias = npt.NDArray[np.uint64]
+
+
+class TooLarge(Exception):  # noqa: N818  no failure: there is no index then
+    """The records take more memory than an index may."""
+
+
+class Column:
+    """One column: its values, or of texts and the like the number of each row's value.
+
+    Attributes:
+        values: The values of all rows, or the different ones, by number.
+        numbers: For each row the number of its value; None where values are held row by row.
+    """
+
+    def __init__(self, values: pl.Series, numbers: Numbered | None) -> None:
+        self.values, self.numbers = values, numbers
+
+    def rows(self, rows: Rows | slice) -> pl.Series:
+        """The values of some rows."""
+        if self.numbers is None:
+            return self.values[rows]
+        return self.values.gather(pl.Series(self.numbers[rows]))
+
+
+class Part:
+    """The records of some people.
+
+    Attributes:
+        schema: The columns.
+        people: For each row the number of its unit; rows of one follow each other.
+        columns: The columns, by name; that of the person may have the numbers of units.
+    """
+
+    def __init__(self, schema: Schema, people: Numbered, columns: Mapping[str, Column]) -> None:
+        self.schema, self.people, self.columns = schema, people, columns
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, about."""
+        numbers = {id(one.numbers): one.numbers.nbytes for one in self.columns.values() if one.numbers is not None}
+        values = sum(int(column.values.estimated_size()) for column in self.columns.values())
+        return values + sum((numbers | {id(self.people): self.people.nbytes}).values())
+
+    def frame(self, names: Sequence[str], rows: Rows | slice) -> pl.DataFrame:
+        """Some columns of some rows."""
+        return pl.DataFrame({name: self.columns[name].rows(rows) for name in names})  # not a list: a name may be empty
+
+    def sample(self, steps: Sequence[Filter], most: int, per: tuple[str, int] | None, key: bytes) -> Stays:
+        """Which rows stay: of those that filters keep the first few of each person."""
+        stays = np.ones(len(self), np.bool_)
+        for step in steps:
+            self.keep(step, stays)
+        values = None if per is None else self.numbers(per[0], key)
+        loops.first(_library(), self.people, most, stays, values=values, per=per[1] if per else 0)
+        return stays
+
+    def keep(self, step: Filter, stays: Stays) -> None:
+        """Let those rows stay that a filter keeps; of one column of texts it is asked once for each different text."""
+        names = step.reads or self.schema.names[:1]
+        column = self.columns[names[0]]
+        if len(names) == 1 and column.numbers is not None:
+            loops.marked(_library(), column.numbers, true(step, pl.DataFrame({names[0]: column.values})), stays)
+            return
+        for start in range(0, len(self), LOT):
+            stays[start : start + LOT] &= true(step, self.frame(names, slice(start, min(start + LOT, len(self)))))
+
+    def numbers(self, name: str, key: bytes) -> Numbered:
+        """For each row the number of its value in a column."""
+        column = self.columns[name]
+        if column.numbers is not None:
+            return column.numbers
+        (ids,) = column_identities(pl.DataFrame({name: column.values}), self.schema.select([name]), key)
+        return Numbers(_library()).codes(ids)
+
+    def frames(self, names: Sequence[str], stays: Stays, share: tuple[int, int]) -> Iterator[pl.DataFrame]:
+        """Some columns of a share of the rows that stay: one row each, or each value with its number of rows."""
+        low, high = (len(self) * edge // share[1] for edge in (share[0], share[0] + 1))
+        columns = [self.columns[name] for name in names]
+        sizes = [len(column.values) for column in columns]
+        if any(column.numbers is None for column in columns) or (len(names) > 1 and prod(sizes) > TOGETHER):
+            for start in range(low, high, LOT):
+                end = min(start + LOT, high)
+                yield self.frame(names, start + np.flatnonzero(stays[start:end]))
+            return
+        numbers = np.ascontiguousarray(columns[0].numbers[low:high])  # type: ignore[index]  # all have numbers
+        for column, size in zip(columns[1:], sizes[1:], strict=True):
+            numbers = numbers * np.int32(size) + column.numbers[low:high]  # type: ignore[index]
+        counts = loops.each(_library(), numbers, stays[low:high], prod(sizes))
+        places = np.flatnonzero(counts)
+        for start in range(0, len(places), LOT):
+            found = np.unravel_index(places[start : start + LOT], sizes)
+            some = {name: one.values[which] for name, one, which in zip(names, columns, found, strict=True)}
+            yield pl.DataFrame({**some, WEIGHT: counts[places[start : start + LOT]]})
+
+
+class _Growing:
+    """A column that is being read."""
+
+    def __init__(self, coded: bool) -> None:
+        self._table = Numbers(_library()) if coded else None
+        self._numbers: list[Numbered] = []
+        self._values: list[pl.Series] = []
+
+    def add(self, values: pl.Series, ids: Ranks) -> Numbered | None:
+        """Add rows, with the identities of their values, and give the numbers of these."""
+        if self._table is None:
+            self._values.append(values)
+            return None
+        known = len(self._table)
+        numbers = self._table.codes(ids)
+        self._numbers.append(numbers)
+        new = np.flatnonzero(numbers >= known)
+        if len(new):
+            self._values.append(values[new[np.unique(numbers[new], return_index=True)[1]]])
+        return numbers
+
+    def ended(self, order: Rows) -> Column:
+        """The column in this order of its rows."""
+        values = pl.concat(self._values)
+        if self._table is None:
+            return Column(values[order], None)
+        return Column(values.rechunk(), np.concatenate(self._numbers)[order])
+
+
+class _Building:
+    """A part that is being read."""
+
+    def __init__(self, data: DataSet) -> None:
+        self._schema, self._key = data.reader.schema, data.sampling_key
+        self._unit = UnitKey(data.unit, self._schema)
+        self._copies, self._units = Numbers(_library()), Numbers(_library())
+        self._columns = {column.name: _Growing(column.kind in CODED) for column in self._schema}
+        self._people: list[Numbered] = []
+        self._ranks: list[Ranks] = []
+        self._left = LIMIT.most // ROOM
+
+    def add(self, piece: pl.DataFrame) -> bool:
+        """Add rows, and say whether there is room for more."""
+        ids = column_identities(piece, self._schema, self._key)
+        self._ranks.append(_ranks(ids, self._copies, self._key))
+        found = {
+            name: self._columns[name].add(piece[name], column)
+            for name, column in zip(self._schema.names, ids, strict=True)
+        }
+        same = None if self._unit.span is not None else found[self._unit.user]
+        self._people.append(self._units.codes(self._unit.ids(piece, self._key)) if same is None else same)
+        self._left -= piece.height * (28 + 8 * len(ids))
+        return self._left >= 0
+
+    def ended(self) -> Part | None:
+        """The part, if there is any row."""
+        if not self._people:
+            return None
+        people = np.concatenate(self._people)
+        order = order_of(people, np.concatenate(self._ranks))
+        self._ranks = []
+        people = people[order]
+        columns = {name: self._columns.pop(name).ended(order) for name in self._schema.names}
+        whose = columns[self._unit.user]
+        if self._unit.span is None and whose.numbers is not None:
+            whose.numbers = people  # they are the same
+        return Part(self._schema, people, columns)
+
+
+def parts(data: DataSet, *, disk: bool) -> Iterator[Part]:
+    """Read all records of a data set: in one part, or where that is too large and they may wait on disk, in many.
+
+    Raises:
+        SourceError: It cannot be read.
+        TooLarge: A part would take too much memory, or more than one is needed.
+        EngineError: There is no room on the disk.
+    """
+    building = _Building(data)
+    with closing(_pieces(data.batches(data.reader.schema.names))) as pieces:
+        whole = all(building.add(piece) for piece in pieces)
+    if not whole and not disk:
+        raise TooLarge
+    if whole:
+        part = building.ended()
+        yield from [] if part is None else [part]
+        return
+    del building
+    yield from _from_disk(data)
+
+
+def _from_disk(data: DataSet) -> Iterator[Part]:
+    """The same with what waits on disk until its part is made."""
+    schema, key, place = data.reader.schema, data.sampling_key, Disk(LIMIT)
+    unit = UnitKey(data.unit, schema)
+    waiting: list[list[tuple[int, int]]] = [[] for _ in range(PARTS)]
+    for frame in data.batches(schema.names):
+        for lot in frame.iter_slices(LOT):
+            numbers = unit.ids(lot, key)[:, 1] % np.uint64(PARTS)
+            rows = np.argsort(numbers, kind="stable")
+            cuts = np.searchsorted(numbers[rows], np.arange(PARTS + 1))
+            for number, (low, high) in enumerate(pairwise(cuts)):
+                if high > low:
+                    waiting[number].append(place.write(Batch(lot[rows[low:high]], schema)))
+    for some in waiting:
+        building = _Building(data)
+        if not all(building.add(piece) for piece in _pieces(place.read(*one) for one in some)):
+            raise TooLarge
+        if (part := building.ended()) is not None:
+            yield part
+
+
+def _pieces(frames: Iterator[pl.DataFrame]) -> Generator[pl.DataFrame, None, None]:
+    """Records, one row each, a piece at a time."""
+    for frame in frames:
+        rows = frame
+        if WEIGHT in frame.columns:
+            rows = frame[np.repeat(np.arange(frame.height), frame[WEIGHT].to_numpy())].drop(WEIGHT)
+        yield from (piece for piece in rows.iter_slices(PIECE) if piece.height)
+
+
+def _ranks(ids: Sequence[Ranks], copies: Numbers, key: bytes) -> Ranks:
+    """The ranks of records, each with the number of its copy."""
+    result = ranks_of(ids, FIRST, key)
+    numbers = 1 + copies.count(result)
+    again = np.flatnonzero(numbers > 1)
+    result[again] = ranks_of([column[again] for column in ids], numbers[again], key)
+    return result
+
+
+def order_of(people: Numbered, ranks: Ranks) -> Rows:
+    """The order of rows by unit, and in a unit by rank: by half a word of the rank, and where that is equal by all."""
+    word = people.astype(np.uint64) << np.uint64(32) | ranks[:, 0] >> np.uint64(32)
+    order = np.argsort(word)
+    word = word[order]
+    equal = np.flatnonzero(word[1:] == word[:-1])
+    if len(equal):
+        tied = np.union1d(equal, equal + 1)
+        rows = order[tied]
+        order[tied] = rows[np.lexsort((ranks[rows, 1], ranks[rows, 0], people[rows]))]
+    return order
+
+
+def true(step: Filter, frame: pl.DataFrame) -> Stays:
+    """Which rows of a frame a filter keeps."""
+    return step.mask(frame).to_numpy()
+
+
+def _library() -> CDLL:
+    assert kernels.LIB is not None  # noqa: S101  without kernels nothing is indexed
+    return kernels.LIB

@@ -248,6 +248,8 @@ def _check_index(index: bool | None, unit: Unit, engine: Engine | None, *, lasti
     Raises:
         PlanError: It would not.
     """
+    if not index:
+        return
     if unit.column is None or (unit.at_most is None and not unit.whole):
         raise PlanError(
             "protect(index=...): keeps records by person; name people and a number of records of each (unit=...)."

@@ -94,6 +94,7 @@ def samples():
         Lengths(people._node.source, (1, 2, 3)), Dropped(people._node.source, 9),
         Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
         live_slice(where="page = 'x'"), views(derive={"more": "n + 1"}),
+        views(derive={"more": "n + 1"}, unit=wpinq.users("user", at_most=2)),
         looked_up(c),
     ]  # fmt: skip
 

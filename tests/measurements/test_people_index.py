@@ -51,10 +51,10 @@ ROWS = st.lists(st.tuples(TEXTS, TEXTS, SIZES, TIMES), max_size=40).flatmap(
 )
 
 
-def contents(rows, unit, filters, second, ledger, columns=COLUMNS, index=None):
+def contents(rows, unit, filters, second, ledger, columns=COLUMNS, index=None, derive=None):
     """The histograms of three questions about one version, and what the last one was read from."""
     with patch.object(people_index, "SECOND", second):
-        views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger, index=index)
+        views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger, index=index, derive=derive)
         found = []
         for number in range(3):
             asked = views
@@ -66,10 +66,10 @@ def contents(rows, unit, filters, second, ledger, columns=COLUMNS, index=None):
         return found, made.key_owner.made
 
 
-def insist_on_the_same(rows, unit, filters, place, columns=COLUMNS):
-    alone, _ = contents(rows, unit, filters, 10**9, place / "ledger", columns)
+def insist_on_the_same(rows, unit, filters, place, columns=COLUMNS, derive=None):
+    alone, _ = contents(rows, unit, filters, 10**9, place / "ledger", columns, derive=derive)
     with patch.object(people_parts, "PIECE", 7), patch.object(people_parts, "LOT", 5):
-        found, made = contents(rows, unit, filters, 1, place / "ledger", columns)
+        found, made = contents(rows, unit, filters, 1, place / "ledger", columns, derive=derive)
     assert found == alone
     assert [one is None for one in made["people"].indexes.values()] == [not rows], "it was made, where there is a row"
 
@@ -88,6 +88,50 @@ def test_samples_are_the_same_with_the_index_and_without(unit, filters, rows, tm
 def test_so_they_are_of_values_of_any_type(rows, tmp_path_factory):
     for unit in (wpinq.users("user", at_most=2), wpinq.users("user", at_most=3, per=("page", 1))):
         insist_on_the_same(rows, unit, [], tmp_path_factory.mktemp("ledger"), ["user", "page"])
+
+
+DERIVED = {
+    "of a text": {"short": "substr(page, 1, 1)"},
+    "of two columns": {"both": "page || user", "of both": 'length("both")'},
+    "of a number": {"more": "size + 1"},
+    "of a time": {"day": "date_trunc('day', at)"},
+    "of nothing": {"one": "1"},
+    "python": {"kind": (lambda page: "few" if page < "b" else "many", "str")},
+    "raising": {
+        "odd": (lambda size: 1 / (size - 1), "float"),
+        "none": (lambda user: {"ann": 1, "bob": 1}[user], "int"),
+    },
+    "polars": {"long": pl.col("page").str.len_chars()},
+}
+
+
+@thin(6)
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+@pytest.mark.parametrize("derive", DERIVED.values(), ids=DERIVED)
+@settings(max_examples=often(15, 3))
+@given(rows=ROWS)
+def test_questions_that_compute_columns_have_the_same_samples(unit, derive, rows, tmp_path_factory):
+    """They may be filtered by, counted, and bound how many records share a value."""
+    place = tmp_path_factory.mktemp("ledger")
+    name = next(iter(derive))
+    per = replace(unit, per=(name, 1))
+    for one, filters in ((unit, [f'"{name}" is not null']), (per, ["page <> 'a'", f'"{name}" is not null'])):
+        insist_on_the_same(rows, one, filters, place, derive=derive)
+
+
+def test_what_a_question_computes_does_not_change_its_sample(tmp_path):
+    """A record is ranked by the columns of the source, whatever is computed of it."""
+    rows = [(f"u{n % 3}", f"p{n}") for n in range(60)]
+    found = []
+    for derive in (
+        None,
+        {"long": "length(page)"},
+        {"long": (lambda page: len(page) + 1, "int"), "both": "user || page"},
+    ):
+        views = views_of(rows, unit=wpinq.users("user", at_most=4), derive=derive, ledger=tmp_path / "L", version="1")
+        pages = views.map("page").measure(10**5).observe_many([f"p{n}" for n in range(60)])
+        found.append(pages.tolist())
+    assert found[0] == found[1] == found[2] and sum(found[0]) == 12
 
 
 def test_ties_of_half_a_word_are_told_apart():

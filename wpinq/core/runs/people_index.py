@@ -27,7 +27,8 @@ import polars as pl
 
 from wpinq.core import kernels
 from wpinq.core.kernels.people import Stays
-from wpinq.core.operators.contribution.sample import Bound
+from wpinq.core.operators.contribution.preprocess import Derive
+from wpinq.core.operators.contribution.sample import Bound, BoundBySource
 from wpinq.core.operators.filter import Filter
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source, fingerprints, steps
@@ -69,13 +70,18 @@ def indexed(roots: Sequence[Node]) -> list[Node]:
 
 
 def _fits(node: Bound) -> bool:
-    """Whether it bounds people's records of a source that is read whole, after filters alone."""
+    """Whether it bounds people's records of a source that is read whole, by ranks of its own columns."""
     data = node.data
-    if type(node) is not Bound or data.indexes is False or data.live or data.retractions or kernels.LIB is None:
+    if (
+        type(node) not in (Bound, BoundBySource)
+        or data.indexes is False
+        or data.live
+        or data.retractions
+        or kernels.LIB is None
+    ):
         return False
-    return not getattr(data.reader, "once", False) and all(
-        type(step) in (Source, Filter) for step in steps(node.source)
-    )
+    before = (Source, Filter, Derive) if type(node) is BoundBySource else (Source, Filter)
+    return not getattr(data.reader, "once", False) and all(type(step) in before for step in steps(node.source))
 
 
 class Version:
@@ -192,13 +198,13 @@ def _made(data: DataSet, file: PeopleFile | None) -> list[Part]:
 class Kept(HeldReader):
     """What a bound keeps of people's records after its filters, from the index."""
 
-    __slots__ = ("_bound", "_filters", "_index", "_stays", "name", "schema")
+    __slots__ = ("_before", "_bound", "_held", "_index", "name", "schema")
 
     def __init__(self, index: PeopleIndex, node: Bound) -> None:
         self._bound, self._index = node, index
         self.schema, self.name = node.schema, node.data.reader.name
-        self._filters = [step for step in steps(node.source) if isinstance(step, Filter)]
-        self._stays = {number: self._sample(part) for number, part in enumerate(index.held or [])}
+        self._before = [step for step in steps(node.source) if isinstance(step, Filter | Derive)]
+        self._held = None if index.held is None else [self._sample(part) for part in index.held]
 
     def bounds(self, columns: frozenset[str]) -> Fraction | None:
         """What records that agree in these columns weigh at the most, as after the bound: joins rest on it."""
@@ -213,15 +219,14 @@ class Kept(HeldReader):
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns: a share of each part that is held, or of parts in a file every so many."""
-        for number, part in enumerate(self._index.parts()):
-            stays = self._stays.get(number)
-            if self._index.held is not None and stays is not None:
-                yield from part.frames(columns, stays, share)
-            elif number % share[1] == share[0]:
-                stays = redacted("bounding people", partial(self._sample, part)) if stays is None else stays
-                self._stays[number] = stays
+        for part, stays in self._held or ():
+            yield from part.frames(columns, stays, share)
+        for number, found in enumerate(self._index.parts() if self._held is None else ()):
+            if number % share[1] == share[0]:
+                part, stays = redacted("bounding people", partial(self._sample, found))
                 yield from part.frames(columns, stays, (0, 1))
 
-    def _sample(self, part: Part) -> Stays:
+    def _sample(self, part: Part) -> tuple[Part, Stays]:
+        """A part with the columns that are computed, and which of its rows stay."""
         node = self._bound
-        return part.sample(self._filters, int(node.most), node.unit.per, node.data.sampling_key)
+        return part.sample(self._before, int(node.most), node.unit.per, node.data.sampling_key)

@@ -7,6 +7,7 @@ once for each text, whether any record that is looked at has it or not, and text
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from ctypes import CDLL
@@ -22,6 +23,7 @@ from wpinq.core import kernels
 from wpinq.core.kernels import people as loops
 from wpinq.core.kernels.people import Numbered, Stays
 from wpinq.core.kernels.reservoirs import Numbers
+from wpinq.core.operators.contribution.preprocess import Derive
 from wpinq.core.operators.contribution.reservoirs import FIRST, ranks_of
 from wpinq.core.operators.contribution.unit_key import UnitKey
 from wpinq.core.operators.filter import Filter
@@ -42,6 +44,7 @@ PARTS = 128
 """Parts of what does not fit in memory at once."""
 TOGETHER = 1 << 22
 """Combinations of the values of several columns that are counted by number, at the most."""
+ROW = "\0row"
 CODED = (Kind.TEXT, Kind.BYTES, Kind.ANY)
 """Kinds of columns that are held as numbers of their different values."""
 
@@ -59,10 +62,11 @@ class Column:
     Attributes:
         values: The values of all rows, or the different ones, by number.
         numbers: For each row the number of its value; None where values are held row by row.
+        different: Whether no value has two numbers; of values that are computed of others, some may be equal.
     """
 
-    def __init__(self, values: pl.Series, numbers: Numbered | None) -> None:
-        self.values, self.numbers = values, numbers
+    def __init__(self, values: pl.Series, numbers: Numbered | None, *, different: bool = True) -> None:
+        self.values, self.numbers, self.different = values, numbers, different
 
     def rows(self, rows: Rows | slice) -> pl.Series:
         """The values of some rows."""
@@ -97,14 +101,39 @@ class Part:
         """Some columns of some rows."""
         return pl.DataFrame({name: self.columns[name].rows(rows) for name in names})  # not a list: a name may be empty
 
-    def sample(self, steps: Sequence[Filter], most: int, per: tuple[str, int] | None, key: bytes) -> Stays:
-        """Which rows stay: of those that filters keep the first few of each person."""
-        stays = np.ones(len(self), np.bool_)
-        for step in steps:
-            self.keep(step, stays)
-        values = None if per is None else self.numbers(per[0], key)
+    def sample(
+        self, before: Sequence[Filter | Derive], most: int, per: tuple[str, int] | None, key: bytes
+    ) -> tuple[Part, Stays]:
+        """The part with the columns that are computed, and which rows stay: the first few of each person."""
+        part, stays = self, np.ones(len(self), np.bool_)
+        for step in before:
+            if isinstance(step, Filter):
+                part.keep(step, stays)
+            else:
+                part = part.having(step, stays)
+        values = None if per is None else part.numbers(per[0], key)
         loops.first(_library(), self.people, most, stays, values=values, per=per[1] if per else 0)
-        return stays
+        return part, stays
+
+    def having(self, step: Derive, stays: Stays) -> Part:
+        """The part with a column more, which is computed; rows that have no value do not stay.
+
+        Of one column of texts it is computed once for each different text.
+        """
+        names = step.reads or self.schema.names[:1]
+        column = self.columns[names[0]]
+        if len(names) == 1 and column.numbers is not None:
+            values, there = computed(step, pl.DataFrame({names[0]: column.values}))
+            loops.marked(_library(), column.numbers, there, stays)
+            made = Column(values, column.numbers, different=False)
+        else:
+            lots = []
+            for start in range(0, len(self), LOT):
+                values, there = computed(step, self.frame(names, slice(start, min(start + LOT, len(self)))))
+                stays[start : start + LOT] &= there
+                lots.append(values)
+            made = Column(pl.concat(lots), None)
+        return Part(step.schema, self.people, ChainMap({step.name: made}, self.columns))  # type: ignore[arg-type]
 
     def keep(self, step: Filter, stays: Stays) -> None:
         """Let those rows stay that a filter keeps; of one column of texts it is asked once for each different text."""
@@ -119,10 +148,11 @@ class Part:
     def numbers(self, name: str, key: bytes) -> Numbered:
         """For each row the number of its value in a column."""
         column = self.columns[name]
-        if column.numbers is not None:
+        if column.numbers is not None and column.different:
             return column.numbers
         (ids,) = column_identities(pl.DataFrame({name: column.values}), self.schema.select([name]), key)
-        return Numbers(_library()).codes(ids)
+        numbers = Numbers(_library()).codes(ids)
+        return numbers if column.numbers is None else numbers[column.numbers]
 
     def frames(self, names: Sequence[str], stays: Stays, share: tuple[int, int]) -> Iterator[pl.DataFrame]:
         """Some columns of a share of the rows that stay: one row each, or each value with its number of rows."""
@@ -285,6 +315,21 @@ def order_of(people: Numbered, ranks: Ranks) -> Rows:
         rows = order[tied]
         order[tied] = rows[np.lexsort((ranks[rows, 1], ranks[rows, 0], people[rows]))]
     return order
+
+
+def computed(step: Derive, frame: pl.DataFrame) -> tuple[pl.Series, Stays]:
+    """What a step computes of each row of a frame, and of which rows it has a value."""
+    rows = step.function.apply(frame.with_row_index(ROW), [ROW])
+    (name,) = step.function.output.names
+    places = rows[ROW].to_numpy()
+    there = np.zeros(frame.height, np.bool_)
+    there[places] = True
+    if len(places) == frame.height:
+        return rows[name].alias(step.name), there
+    found = np.zeros(frame.height, np.int64)
+    found[places] = np.arange(len(places))
+    nothing = pl.Series(step.name, [None] * frame.height, dtype=rows.schema[name])
+    return (rows[name].gather(found) if len(places) else nothing).alias(step.name), there
 
 
 def true(step: Filter, frame: pl.DataFrame) -> Stays:

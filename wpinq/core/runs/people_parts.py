@@ -46,9 +46,12 @@ TOGETHER = 1 << 22
 """Combinations of the values of several columns that are counted by number, at the most."""
 ROW = "\0row"
 CODED = (Kind.TEXT, Kind.BYTES, Kind.ANY)
-"""Kinds of columns that are held as numbers of their different values."""
+"""Kinds of columns that are held as numbers of their different values, however many there are."""
+FEW = 1 << 16
+"""Different values of other kinds that are numbered, at the most."""
 
 Rows: TypeAlias = npt.NDArray[np.int64]
+Places: TypeAlias = npt.NDArray[np.uint32]
 Ranks: TypeAlias = npt.NDArray[np.uint64]
 
 
@@ -176,12 +179,14 @@ class Part:
 
 
 class _Growing:
-    """A column that is being read."""
+    """A column that is being read: values are numbered, but for those that are no texts where many differ."""
 
-    def __init__(self, coded: bool) -> None:
-        self._table = Numbers(_library()) if coded else None
+    def __init__(self, column: Schema, key: bytes) -> None:
+        self._column, self._key = column, key
+        self._table: Numbers | None = Numbers(_library())
         self._numbers: list[Numbered] = []
         self._values: list[pl.Series] = []
+        self._ids: Ranks = np.empty((0, 2), np.uint64)
 
     def add(self, values: pl.Series, ids: Ranks) -> Numbered | None:
         """Add rows, with the identities of their values, and give the numbers of these."""
@@ -191,17 +196,32 @@ class _Growing:
         known = len(self._table)
         numbers = self._table.codes(ids)
         self._numbers.append(numbers)
-        new = np.flatnonzero(numbers >= known)
-        if len(new):
-            self._values.append(values[new[np.unique(numbers[new], return_index=True)[1]]])
+        highest = np.maximum.accumulate(numbers)
+        first = np.flatnonzero(numbers > np.concatenate([[known - 1], np.maximum(highest[:-1], known - 1)]))
+        if len(first):
+            self._values.append(values[first])
+        if len(self._table) > FEW and self._column.columns[0].kind not in CODED:
+            self._values = [pl.concat(self._values).gather(np.concatenate(self._numbers))]
+            self._table, self._numbers = None, []
         return numbers
 
-    def ended(self, order: Rows) -> Column:
+    def end(self) -> None:
+        """Nothing comes any more."""
+        self._values = [pl.concat(self._values).rechunk()]
+        if self._table is not None:
+            self._numbers, self._ids = [np.concatenate(self._numbers)], self._table.ids()
+
+    def ids(self, rows: Places) -> Ranks:
+        """The identities of the values of some rows."""
+        if self._table is not None:
+            return self._ids[self._numbers[0][rows]]
+        (ids,) = column_identities(self._values[0][rows].to_frame(), self._column, self._key)
+        return ids
+
+    def ordered(self, order: Places) -> Column:
         """The column in this order of its rows."""
-        values = pl.concat(self._values)
-        if self._table is None:
-            return Column(values[order], None)
-        return Column(values.rechunk(), np.concatenate(self._numbers)[order])
+        (values,) = self._values
+        return Column(values[order], None) if self._table is None else Column(values, self._numbers[0][order])
 
 
 class _Building:
@@ -210,8 +230,9 @@ class _Building:
     def __init__(self, data: DataSet) -> None:
         self._schema, self._key = data.reader.schema, data.sampling_key
         self._unit = UnitKey(data.unit, self._schema)
-        self._copies, self._units = Numbers(_library()), Numbers(_library())
-        self._columns = {column.name: _Growing(column.kind in CODED) for column in self._schema}
+        self._units = Numbers(_library())
+        self._numbered = self._unit.span is None and self._schema[self._unit.user].kind in CODED
+        self._columns = {name: _Growing(self._schema.select([name]), self._key) for name in self._schema.names}
         self._people: list[Numbered] = []
         self._ranks: list[Ranks] = []
         self._left = LIMIT.most // ROOM
@@ -219,29 +240,45 @@ class _Building:
     def add(self, piece: pl.DataFrame) -> bool:
         """Add rows, and say whether there is room for more."""
         ids = column_identities(piece, self._schema, self._key)
-        self._ranks.append(_ranks(ids, self._copies, self._key))
+        self._ranks.append(ranks_of(ids, FIRST, self._key))
         found = {
             name: self._columns[name].add(piece[name], column)
             for name, column in zip(self._schema.names, ids, strict=True)
         }
-        same = None if self._unit.span is not None else found[self._unit.user]
-        self._people.append(self._units.codes(self._unit.ids(piece, self._key)) if same is None else same)
-        self._left -= piece.height * (28 + 8 * len(ids))
+        people = found[self._unit.user] if self._numbered else self._units.codes(self._unit.ids(piece, self._key))
+        assert people is not None  # noqa: S101  texts are numbered
+        self._people.append(people)
+        self._left -= piece.height * (36 + 8 * len(ids))
         return self._left >= 0
 
     def ended(self) -> Part | None:
         """The part, if there is any row."""
         if not self._people:
             return None
-        people = np.concatenate(self._people)
-        order = order_of(people, np.concatenate(self._ranks))
-        self._ranks = []
-        people = people[order]
-        columns = {name: self._columns.pop(name).ended(order) for name in self._schema.names}
-        whose = columns[self._unit.user]
-        if self._unit.span is None and whose.numbers is not None:
-            whose.numbers = people  # they are the same
+        for column in self._columns.values():
+            column.end()
+        order = loops.Order(_library(), np.concatenate(self._people), np.concatenate(self._ranks))
+        self._people, self._ranks = [], []
+        self._number_copies(order)
+        rows, people = order.rows, order.people
+        del order
+        columns = {name: self._columns.pop(name).ordered(rows) for name in self._schema.names}
+        if self._numbered:
+            columns[self._unit.user].numbers = people  # they are the same
         return Part(self._schema, people, columns)
+
+    def _number_copies(self, order: loops.Order) -> None:
+        """Let equal records, which lie together by the rank of a first copy, be ranked as copies from the second on."""
+        again = order.sort()
+        begins = np.diff(again, prepend=-2) != 1
+        numbers = 2 + np.arange(len(again)) - np.maximum.accumulate(np.where(begins, np.arange(len(again)), 0))
+        rows = order.rows[again]
+        ranks = np.empty((len(again), 2), np.uint64)
+        for start in range(0, len(again), LOT):
+            some = slice(start, start + LOT)
+            ids = [self._columns[name].ids(rows[some]) for name in self._schema.names]
+            ranks[some] = ranks_of(ids, numbers[some], self._key)
+        order.change(again, ranks)
 
 
 def parts(data: DataSet, *, disk: bool) -> Iterator[Part]:
@@ -293,28 +330,6 @@ def _pieces(frames: Iterator[pl.DataFrame]) -> Generator[pl.DataFrame, None, Non
         if WEIGHT in frame.columns:
             rows = frame[np.repeat(np.arange(frame.height), frame[WEIGHT].to_numpy())].drop(WEIGHT)
         yield from (piece for piece in rows.iter_slices(PIECE) if piece.height)
-
-
-def _ranks(ids: Sequence[Ranks], copies: Numbers, key: bytes) -> Ranks:
-    """The ranks of records, each with the number of its copy."""
-    result = ranks_of(ids, FIRST, key)
-    numbers = 1 + copies.count(result)
-    again = np.flatnonzero(numbers > 1)
-    result[again] = ranks_of([column[again] for column in ids], numbers[again], key)
-    return result
-
-
-def order_of(people: Numbered, ranks: Ranks) -> Rows:
-    """The order of rows by unit, and in a unit by rank: by half a word of the rank, and where that is equal by all."""
-    word = people.astype(np.uint64) << np.uint64(32) | ranks[:, 0] >> np.uint64(32)
-    order = np.argsort(word)
-    word = word[order]
-    equal = np.flatnonzero(word[1:] == word[:-1])
-    if len(equal):
-        tied = np.union1d(equal, equal + 1)
-        rows = order[tied]
-        order[tied] = rows[np.lexsort((ranks[rows, 1], ranks[rows, 0], people[rows]))]
-    return order
 
 
 def computed(step: Derive, frame: pl.DataFrame) -> tuple[pl.Series, Stays]:

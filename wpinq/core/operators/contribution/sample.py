@@ -149,8 +149,8 @@ class Bound(ByUnit):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Rank all copies of all records, and go through them once."""
         copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
-        places = [self.schema.names.index(name) for name in self.ranked.names]
-        hashed = [(*(copy[place] for place in places), copy[-1]) for copy in copies]
+        own = [self.schema.names.index(name) for name in self.ranked.names]
+        hashed = [(*(copy[column] for column in own), copy[-1]) for copy in copies]
         ranks = record_ids(hashed, _numbered(self.ranked), self.data.sampling_key).tolist()
         unit_key = self.unit_key
         what = self.schema.names.index(self.unit.per[0] if self.unit.per else unit_key.user)

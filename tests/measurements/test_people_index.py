@@ -3,6 +3,7 @@
 import datetime as dt
 import gc
 import weakref
+from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -177,6 +178,36 @@ def test_every_question_passes_over_all_records(monkeypatch):
             views.filter(f"{column} = '{text}'").measure(1).observe(("u1", "p1"))
         views.filter(f"user = '{text}' or page = '{text}'").measure(1).observe(("u1", "p1"))
     assert seen[-3:] == [50, 7, 2000] and seen[:-3] in ([7, 2000], [50, 7, 2000])
+
+
+@pytest.mark.parametrize("limit", [10**9, 10_000], ids=["held", "a file"])
+def test_shares_are_of_whole_people_and_together_all(limit, tmp_path):
+    """A share of what is held is of some people, of whom all records are looked at; of a file, of some parts."""
+    place, most = {"ledger": tmp_path / "L", "version": "1", "index": True}, LIMIT._held + limit
+    with (
+        patch.object(type(LIMIT), "most", property(lambda _: most)),
+        patch.multiple(people_parts, ROOM=1, PARTS=40),
+    ):
+        views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=3), **place).filter("page <> 'p1'")
+        views.measure(1).observe(("u1", "p2"))
+        (index,) = views._node.data.made["people"].indexes.values()
+        assert (index.held is None) == (limit < 10**9)
+        kept = people_index.Kept(index, views._node)
+        for columns in (["user"], ["page"], ["page", "user"]):
+            found = [
+                sorted(
+                    (row, weight)
+                    for part in range(parts)
+                    for frame in kept.batches(columns, share=(part, parts))
+                    for *row, weight in frame.iter_rows()
+                )
+                for parts in (1, 2, 7, 90)
+            ]
+            sums = [Counter() for _ in found]
+            for total, some in zip(sums, found, strict=True):
+                for row, weight in some:
+                    total[tuple(row)] += weight
+            assert sums[0] == sums[1] == sums[2] == sums[3] and sum(sums[0].values()) == 150
 
 
 def test_a_data_set_that_reads_other_records_reads_no_index_of_the_first():

@@ -49,7 +49,6 @@ def indexed(roots: Sequence[Node]) -> list[Node]:
 
     Raises:
         SourceError: A source cannot be read.
-        EngineError: A filter failed.
     """
     bounds = [node for node in steps(*roots) if isinstance(node, Bound) and _fits(node)]
     digests = fingerprints(*bounds)
@@ -63,8 +62,7 @@ def indexed(roots: Sequence[Node]) -> list[Node]:
         if index is not None:
             same = digests[node] or id(node), id(version)
             if same not in made:
-                sample = redacted("bounding people", partial(Kept, index, node))
-                made[same] = Source(replace(node.data, reader=sample))
+                made[same] = Source(replace(node.data, reader=Kept(index, node)))
             kept[node] = made[same]
     return rewrite_all(roots, lambda node: kept.get(node, node)) if kept else list(roots)
 
@@ -198,13 +196,12 @@ def _made(data: DataSet, file: PeopleFile | None) -> list[Part]:
 class Kept(HeldReader):
     """What a bound keeps of people's records after its filters, from the index."""
 
-    __slots__ = ("_before", "_bound", "_held", "_index", "name", "schema")
+    __slots__ = ("_before", "_bound", "_index", "name", "schema")
 
     def __init__(self, index: PeopleIndex, node: Bound) -> None:
         self._bound, self._index = node, index
         self.schema, self.name = node.schema, node.data.reader.name
         self._before = [step for step in steps(node.source) if isinstance(step, Filter | Derive)]
-        self._held = None if index.held is None else [self._sample(part) for part in index.held]
 
     def bounds(self, columns: frozenset[str]) -> Fraction | None:
         """What records that agree in these columns weigh at the most, as after the bound: joins rest on it."""
@@ -218,13 +215,13 @@ class Kept(HeldReader):
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns: a share of each part that is held, or of parts in a file every so many."""
-        for part, stays in self._held or ():
-            yield from part.frames(columns, stays, share)
-        for number, found in enumerate(self._index.parts() if self._held is None else ()):
-            if number % share[1] == share[0]:
-                part, stays = redacted("bounding people", partial(self._sample, found))
-                yield from part.frames(columns, stays, (0, 1))
+        """Frames of these columns: of some people of each part that is held, or of each so many parts of a file."""
+        held = self._index.held is not None
+        for number, part in enumerate(self._index.parts()):
+            if held or number % share[1] == share[0]:
+                some = part.of_some(share) if held else part
+                kept, stays = redacted("bounding people", partial(self._sample, some))
+                yield from kept.frames(columns, stays)
 
     def _sample(self, part: Part) -> tuple[Part, Stays]:
         """A part with the columns that are computed, and which of its rows stay."""

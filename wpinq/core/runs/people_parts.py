@@ -100,6 +100,16 @@ class Part:
         values = sum(int(column.values.estimated_size()) for column in self.columns.values())
         return values + sum((numbers | {id(self.people): self.people.nbytes}).values())
 
+    def of_some(self, share: tuple[int, int]) -> Part:
+        """The records of a share of the people, all of each."""
+        if share == (0, 1) or not len(self):
+            return self
+        edges = [len(self) * edge // share[1] for edge in (share[0], share[0] + 1)]
+        low, high = (
+            int(np.searchsorted(self.people, self.people[edge])) if edge < len(self) else edge for edge in edges
+        )
+        return Part(self.schema, self.people[low:high], _Some(self.columns, low, high))
+
     def frame(self, names: Sequence[str], rows: Rows | slice) -> pl.DataFrame:
         """Some columns of some rows."""
         return pl.DataFrame({name: self.columns[name].rows(rows) for name in names})  # not a list: a name may be empty
@@ -157,25 +167,42 @@ class Part:
         numbers = Numbers(_library()).codes(ids)
         return numbers if column.numbers is None else numbers[column.numbers]
 
-    def frames(self, names: Sequence[str], stays: Stays, share: tuple[int, int]) -> Iterator[pl.DataFrame]:
-        """Some columns of a share of the rows that stay: one row each, or each value with its number of rows."""
-        low, high = (len(self) * edge // share[1] for edge in (share[0], share[0] + 1))
+    def frames(self, names: Sequence[str], stays: Stays) -> Iterator[pl.DataFrame]:
+        """Some columns of the rows that stay: one row each, or each value with its number of rows."""
         columns = [self.columns[name] for name in names]
         sizes = [len(column.values) for column in columns]
         if any(column.numbers is None for column in columns) or (len(names) > 1 and prod(sizes) > TOGETHER):
-            for start in range(low, high, LOT):
-                end = min(start + LOT, high)
-                yield self.frame(names, start + np.flatnonzero(stays[start:end]))
+            for start in range(0, len(self), LOT):
+                yield self.frame(names, start + np.flatnonzero(stays[start : start + LOT]))
             return
-        numbers = np.ascontiguousarray(columns[0].numbers[low:high])  # type: ignore[index]  # all have numbers
+        numbers: Numbered = columns[0].numbers  # type: ignore[assignment]  # all have numbers
         for column, size in zip(columns[1:], sizes[1:], strict=True):
-            numbers = numbers * np.int32(size) + column.numbers[low:high]  # type: ignore[index]
-        counts = loops.each(_library(), numbers, stays[low:high], prod(sizes))
+            numbers = numbers * np.int32(size) + column.numbers  # type: ignore[operator]
+        counts = loops.each(_library(), numbers, stays, prod(sizes))
         places = np.flatnonzero(counts)
         for start in range(0, len(places), LOT):
             found = np.unravel_index(places[start : start + LOT], sizes)
             some = {name: one.values[which] for name, one, which in zip(names, columns, found, strict=True)}
             yield pl.DataFrame({**some, WEIGHT: counts[places[start : start + LOT]]})
+
+
+class _Some(Mapping[str, Column]):
+    """The columns of some rows."""
+
+    def __init__(self, columns: Mapping[str, Column], low: int, high: int) -> None:
+        self._columns, self._low, self._high = columns, low, high
+
+    def __getitem__(self, name: str) -> Column:
+        column = self._columns[name]
+        if column.numbers is None:
+            return Column(column.values.slice(self._low, self._high - self._low), None)
+        return Column(column.values, column.numbers[self._low : self._high], different=column.different)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 class _Growing:

@@ -41,7 +41,7 @@ WORD = NAME | NOTHING
 
 @takes(
     ledger=PATH | NOTHING, header=FLAG, weight=WORD, format=WORD, separator=WORD, decimal=WORD, encoding=WORD,
-    table=WORD, tz=WORD,
+    table=WORD, tz=WORD, index=FLAG | NOTHING,
 )  # fmt: skip
 def protect(
     source: object,
@@ -69,6 +69,7 @@ def protect(
     tz: str | None = None,
     repeat: str = "charge",
     engine: Engine | None = None,
+    index: bool | None = None,
 ) -> Collection:
     """Protect a collection of records.
 
@@ -139,6 +140,10 @@ def protect(
             version of Python: "charge" says so in a warning and charges, "ask" asks at a terminal or in a notebook and
             refuses where nobody can be asked, "refuse" refuses.
         engine: What computes the answers, if that is not this process: `wpinq.processes(4)`. The answers are the same.
+        index: Keep the records by person in a file beside the ledger, encrypted, so that a new question about people
+            is one pass over it, in this process and in later ones. The first question makes it; it stays until `wpinq
+            ledger forget`. By default they are held in memory from the second question on, and with False people are
+            bounded anew for each question. The answers are the same.
 
     Returns:
         The protected collection.
@@ -182,6 +187,8 @@ def protect(
     if unit.column is not None and weight is not None:
         raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
     reading = declared_form(**words).text
+    lasting = led.lasting if led is not None else place is not None
+    _check_index(index, unit, engine, lasting=lasting)
 
     first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
     if weight is not None:
@@ -196,9 +203,8 @@ def protect(
     LIMIT.beside(place)
     data = _confirmed(DataSet(
         reader, book, book.name if name is None and led is None else label, _version(declared, reader, led), unit,
-        lasting=led.lasting if led is not None else place is not None, reading=reading, repeat=repeat,
-        before=first.said,
-        opened=None if led is not None else opening(source, columns, words, reader), engine=engine,
+        lasting=lasting, reading=reading, repeat=repeat, indexes=reader if index else index,
+        before=first.said, opened=None if led is not None else opening(source, columns, words, reader), engine=engine,
     ), ask=declared is None)  # fmt: skip
     records = first.over(Source(data))
     if unit.choice is not None:
@@ -234,6 +240,24 @@ def _chosen(records: Node, first: Before, data: DataSet, choice: Choice) -> Node
 
     most = choose_bound(Collection(records), choice)
     return first.over(Source(replace(data, unit=replace(data.unit, at_most=most))))
+
+
+def _check_index(index: bool | None, unit: Unit, engine: Engine | None, *, lasting: bool) -> None:
+    """Refuse a file of records by person where it would not be used.
+
+    Raises:
+        PlanError: It would not.
+    """
+    if not index:
+        return
+    if unit.column is None or (unit.at_most is None and not unit.whole):
+        raise PlanError(
+            "protect(index=...): keeps records by person; name people and a number of records of each (unit=...)."
+        )
+    if engine is not None:
+        raise PlanError("protect(index=...): is used by one process; leave out either index= or engine=.")
+    if not lasting:
+        raise PlanError("protect(index=...): a ledger in memory ends with its process; give ledger=.")
 
 
 def _check_choices(repeat: str, engine: object) -> None:

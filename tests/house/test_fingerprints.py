@@ -94,6 +94,7 @@ def samples():
         Lengths(people._node.source, (1, 2, 3)), Dropped(people._node.source, 9),
         Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
         live_slice(where="page = 'x'"), views(derive={"more": "n + 1"}),
+        views(derive={"more": "n + 1"}, unit=wpinq.users("user", at_most=2)),
         looked_up(c),
     ]  # fmt: skip
 
@@ -129,7 +130,7 @@ def kinds(base=Node):
 
 load()
 KINDS = [one for one in kinds() if not inspect.isabstract(one)]
-ELSE = ("turn", "repeat", "before", "lasting", "held", "made", "opened", "engine")
+ELSE = ("turn", "repeat", "before", "lasting", "held", "made", "opened", "engine", "indexes")
 DATA = [one.name for one in fields(DataSet) if one.name not in ELSE]
 """What a data set is; whose turn it is to read it, what is said first, and where answers are computed, tell nothing of
 its records; what is done to each before the bound is said for people, and is in the plan as steps."""

@@ -3,6 +3,7 @@
 import datetime as dt
 import gc
 import weakref
+from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -17,7 +18,7 @@ import wpinq
 from wpinq.core import kernels
 from wpinq.core.operators.contribution.sample import bounded
 from wpinq.core.plan.node import Source, sources
-from wpinq.core.runs import people_index
+from wpinq.core.runs import people_index, people_parts
 from wpinq.core.runs.run import compute, settle
 from wpinq.core.state.memory import LIMIT
 
@@ -51,10 +52,10 @@ ROWS = st.lists(st.tuples(TEXTS, TEXTS, SIZES, TIMES), max_size=40).flatmap(
 )
 
 
-def contents(rows, unit, filters, second, ledger, columns=COLUMNS):
+def contents(rows, unit, filters, second, ledger, columns=COLUMNS, index=None, derive=None):
     """The histograms of three questions about one version, and what the last one was read from."""
     with patch.object(people_index, "SECOND", second):
-        views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger)
+        views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger, index=index, derive=derive)
         found = []
         for number in range(3):
             asked = views
@@ -66,10 +67,14 @@ def contents(rows, unit, filters, second, ledger, columns=COLUMNS):
         return found, made.key_owner.made
 
 
-def insist_on_the_same(rows, unit, filters, place, columns=COLUMNS):
-    alone, _ = contents(rows, unit, filters, 10**9, place / "ledger", columns)
-    with patch.object(people_index, "PIECE", 7), patch.object(people_index, "LOT", 5):
-        found, made = contents(rows, unit, filters, 1, place / "ledger", columns)
+def insist_on_the_same(rows, unit, filters, place, columns=COLUMNS, derive=None):
+    alone, _ = contents(rows, unit, filters, 10**9, place / "ledger", columns, derive=derive)
+    with (
+        patch.object(people_parts, "PIECE", 7),
+        patch.object(people_parts, "LOT", 5),
+        patch.object(people_parts, "FEW", 2),
+    ):
+        found, made = contents(rows, unit, filters, 1, place / "ledger", columns, derive=derive)
     assert found == alone
     assert [one is None for one in made["people"].indexes.values()] == [not rows], "it was made, where there is a row"
 
@@ -90,15 +95,48 @@ def test_so_they_are_of_values_of_any_type(rows, tmp_path_factory):
         insist_on_the_same(rows, unit, [], tmp_path_factory.mktemp("ledger"), ["user", "page"])
 
 
-def test_ties_of_half_a_word_are_told_apart():
-    people = np.repeat(np.arange(3, dtype=np.int32), 400)
-    rng = np.random.default_rng(1)
-    ranks = rng.integers(0, 3, (1200, 2)).astype(np.uint64)
-    ranks[:, 0] += rng.integers(0, 2, 1200).astype(np.uint64) << np.uint64(32)
-    mixed = rng.permutation(1200)
-    order = people_index._order(people[mixed], ranks[mixed])
-    found = [(int(people[row]), *map(int, ranks[row])) for row in mixed[order]]
-    assert found == sorted(found)
+DERIVED = {
+    "of a text": {"short": "substr(page, 1, 1)"},
+    "of two columns": {"both": "page || user", "of both": 'length("both")'},
+    "of a number": {"more": "size + 1"},
+    "of a time": {"day": "date_trunc('day', at)"},
+    "of nothing": {"one": "1"},
+    "python": {"kind": (lambda page: "few" if page < "b" else "many", "str")},
+    "raising": {
+        "odd": (lambda size: 1 / (size - 1), "float"),
+        "none": (lambda user: {"ann": 1, "bob": 1}[user], "int"),
+    },
+    "polars": {"long": pl.col("page").str.len_chars()},
+}
+
+
+@thin(6)
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+@pytest.mark.parametrize("derive", DERIVED.values(), ids=DERIVED)
+@settings(max_examples=often(15, 3))
+@given(rows=ROWS)
+def test_questions_that_compute_columns_have_the_same_samples(unit, derive, rows, tmp_path_factory):
+    """They may be filtered by, counted, and bound how many records share a value."""
+    place = tmp_path_factory.mktemp("ledger")
+    name = next(iter(derive))
+    per = replace(unit, per=(name, 1))
+    for one, filters in ((unit, [f'"{name}" is not null']), (per, ["page <> 'a'", f'"{name}" is not null'])):
+        insist_on_the_same(rows, one, filters, place, derive=derive)
+
+
+def test_what_a_question_computes_does_not_change_its_sample(tmp_path):
+    """A record is ranked by the columns of the source, whatever is computed of it."""
+    rows = [(f"u{n % 3}", f"p{n}") for n in range(60)]
+    found = []
+    for derive in (
+        None,
+        {"long": "length(page)"},
+        {"long": (lambda page: len(page) + 1, "int"), "both": "user || page"},
+    ):
+        views = views_of(rows, unit=wpinq.users("user", at_most=4), derive=derive, ledger=tmp_path / "L", version="1")
+        pages = views.map("page").measure(10**5).observe_many([f"p{n}" for n in range(60)])
+        found.append(pages.tolist())
+    assert found[0] == found[1] == found[2] and sum(found[0]) == 12
 
 
 def views_of(rows, **more):
@@ -133,13 +171,43 @@ def test_every_question_passes_over_all_records(monkeypatch):
     """Whether a person or a text is there changes nothing: each filter is asked of every row, or every text."""
     views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=20))
     seen = []
-    true = people_index._true
-    monkeypatch.setattr(people_index, "_true", lambda step, frame: (seen.append(frame.height), true(step, frame))[1])
+    true = people_parts.true
+    monkeypatch.setattr(people_parts, "true", lambda step, frame: (seen.append(frame.height), true(step, frame))[1])
     for text in ("u1", "nobody"):
         for column in ("user", "page"):
             views.filter(f"{column} = '{text}'").measure(1).observe(("u1", "p1"))
         views.filter(f"user = '{text}' or page = '{text}'").measure(1).observe(("u1", "p1"))
     assert seen[-3:] == [50, 7, 2000] and seen[:-3] in ([7, 2000], [50, 7, 2000])
+
+
+@pytest.mark.parametrize("limit", [10**9, 10_000], ids=["held", "a file"])
+def test_shares_are_of_whole_people_and_together_all(limit, tmp_path):
+    """A share of what is held is of some people, of whom all records are looked at; of a file, of some parts."""
+    place, most = {"ledger": tmp_path / "L", "version": "1", "index": True}, LIMIT._held + limit
+    with (
+        patch.object(type(LIMIT), "most", property(lambda _: most)),
+        patch.multiple(people_parts, ROOM=1, PARTS=40),
+    ):
+        views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=3), **place).filter("page <> 'p1'")
+        views.measure(1).observe(("u1", "p2"))
+        (index,) = views._node.data.made["people"].indexes.values()
+        assert (index.held is None) == (limit < 10**9)
+        kept = people_index.Kept(index, views._node)
+        for columns in (["user"], ["page"], ["page", "user"]):
+            found = [
+                sorted(
+                    (row, weight)
+                    for part in range(parts)
+                    for frame in kept.batches(columns, share=(part, parts))
+                    for *row, weight in frame.iter_rows()
+                )
+                for parts in (1, 2, 7, 90)
+            ]
+            sums = [Counter() for _ in found]
+            for total, some in zip(sums, found, strict=True):
+                for row, weight in some:
+                    total[tuple(row)] += weight
+            assert sums[0] == sums[1] == sums[2] == sums[3] and sum(sums[0].values()) == 150
 
 
 def test_a_data_set_that_reads_other_records_reads_no_index_of_the_first():
@@ -183,7 +251,7 @@ def test_a_filter_that_fails_says_nothing_and_the_question_is_free_again(tmp_pat
     views.map("page").measure(1).observe("p1")
     asked = views.filter("page <> 'p1'").map("page").measure(1)
     with (
-        patch.object(people_index.PeopleIndex, "mask", side_effect=ValueError("u1")),
+        patch.object(people_parts.Part, "keep", side_effect=ValueError("u1")),
         pytest.raises(wpinq.EngineError) as failed,
     ):
         asked.observe("p1")

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import patch
 
 import polars as pl
 import pytest
 
 from wpinq.apps.publish import BusyError, ChangedError, HeldError, Release
+from wpinq.core import kernels
+from wpinq.core.runs import people_index
 from wpinq.errors import BinError, BudgetError, ExactnessError, PlanError, SourceError
 
 NOW = dt.datetime(2026, 11, 22, 6, tzinfo=dt.UTC)
@@ -77,6 +80,21 @@ def test_a_period_is_published_once_and_verified(tmp_path):
     place.write_text(place.read_text().replace("/p1", "/p9"))
     (found,) = site.verify("2026-11-21")
     assert "views.csv" in found
+
+
+@pytest.mark.skipif(kernels.LIB is None, reason="without compiled kernels nothing is indexed")
+def test_two_questions_about_people_of_a_period_share_a_pass_and_verify_takes_none_of_it(tmp_path):
+    """They are of the same records by person; a check bounds people anew for each, from the source."""
+    wrote(tmp_path, 21)
+    (first,) = given()["question"]
+    query = "SELECT page, COUNT(*) AS views FROM data WHERE page <> '/p1' GROUP BY page"
+    site = release(tmp_path, question=[first, {**first, "name": "more", "sql": query}])
+    with patch.object(people_index, "parts", side_effect=people_index.parts) as built:
+        assert site.run().done == "published"
+        assert built.call_count == 1
+        assert site.verify("2026-11-21") == []
+        assert built.call_count == 1
+    assert not [path for path in tmp_path.iterdir() if ".people-" in path.name]
 
 
 def test_without_what_draws_a_period_has_no_pictures(tmp_path, monkeypatch):

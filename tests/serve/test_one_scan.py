@@ -3,13 +3,16 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from unittest.mock import patch
 
 import pytest
 from serving import serving, written
 
+from wpinq.core import kernels
 from wpinq.core.engines import local
 from wpinq.core.engines.bytewax import flow
 from wpinq.core.ledger import Ledger
+from wpinq.core.runs import people_index
 
 ANALYSTS = [f"analyst{number}" for number in range(8)]
 
@@ -79,3 +82,21 @@ def test_eight_analysts_are_charged_at_once_and_answered_in_two_runs(runs, tmp_p
         again = [site.ask(site.token(name), *ask(number)) for number, name in enumerate(ANALYSTS)]
         assert [one.body for one in again] == [one.body for one in answers]
         assert Ledger.existing(site.place / "ledger").spent() == spent
+
+
+@pytest.mark.skipif(kernels.LIB is None, reason="without compiled kernels nothing is indexed")
+def test_records_by_person_are_kept_for_the_next_start_where_the_file_says_so(tmp_path):
+    answers = []
+    for start in range(3):
+        written(tmp_path)
+        config = tmp_path / "site.toml"
+        if start < 2:
+            config.write_text(config.read_text().replace("unit =", "index = true\nunit =", 1))
+        with (
+            patch.object(people_index, "parts", side_effect=people_index.parts) as built,
+            serving(tmp_path) as site,
+        ):
+            answers.append(site.ask(site.token(cap=5), "POST", "/api/sql", query(0)).body["rows"])
+        assert built.call_count == (start != 1)
+        assert len([path for path in tmp_path.iterdir() if ".people-" in path.name]) == 1
+    assert answers[0] == answers[1] == answers[2]

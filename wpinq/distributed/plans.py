@@ -24,7 +24,7 @@ from wpinq.errors import InternalError, PlanError
 OPERATORS, INSIDE = "wpinq.core.operators", "wpinq.core.operators.contribution"
 STEPS: dict[str, str] = {
     **dict.fromkeys(("Align", "Coarse"), f"{OPERATORS}.resolution"),
-    "Bound": f"{INSIDE}.sample",
+    **dict.fromkeys(("Bound", "BoundBySource"), f"{INSIDE}.sample"),
     **dict.fromkeys(("Cells", "FineCells"), "wpinq.aggregates.grid"),
     "Derive": f"{INSIDE}.preprocess",
     "Distinct": f"{OPERATORS}.distinct",

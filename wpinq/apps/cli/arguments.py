@@ -125,9 +125,10 @@ def protected(
     delta: options.Delta = None,
     rho: options.Rho = None,
     processes: options.Processes = 1,
+    index: options.Index = False,
 ) -> Input:
     """The same and their ledger, for commands that charge."""
     return replace(
         place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
-        rho=rho, engine=_started(processes),
+        rho=rho, engine=_started(processes), index=index,
     )  # fmt: skip

@@ -42,6 +42,7 @@ class Input:
         derive: Columns that are computed of each record before that, as SQL, by their names.
         repeat: What to do before a question is charged again.
         engine: What computes the answers, if that is not this process.
+        index: Whether its records are kept by person beside the ledger.
         through: Where records do not name the person, the column that is looked up, a table, and the column there.
         owner: That table.
     """
@@ -60,6 +61,7 @@ class Input:
     derive: Mapping[str, str] = field(default_factory=dict)
     repeat: str = "charge"
     engine: Engine | None = None
+    index: bool = False
     through: tuple[str, str, str] | None = None
     owner: Input | None = None
 
@@ -107,7 +109,7 @@ class Input:
         if self.through is None or self.owner is None:
             table = "TABLE" if self.through is None else self.through[1]
             raise PlanError(f"--through: say where {table} is: --owners {table}=INPUT, or a --from of that name.")
-        own = self.owner
+        own = replace(self.owner, index=False)
         return replace(
             own, ledger=own.ledger or self.ledger, accounting=self.accounting, delta=self.delta, rho=self.rho
         )
@@ -193,6 +195,7 @@ class Input:
             **self.words,
             repeat=self.repeat,
             engine=self.engine,
+            index=self.index or None,
             **self.promise(budget),
         )
         self._tell_form(made)

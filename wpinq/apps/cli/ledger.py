@@ -106,6 +106,13 @@ def cap(
     typer.echo(f"{_shown(analyst)} may spend {kind} {decimal(amount)}{more}. {_summary(ledger)}")
 
 
+@app.command()
+def forget(path: LedgerArgument) -> None:
+    """Remove the records by person that --index keeps beside the ledger; the next question with it makes them anew."""
+    removed = Ledger.existing(path).forget_people()
+    typer.echo(f"{path}: {removed} file{'' if removed == 1 else 's'} of records by person removed.")
+
+
 def _summary(ledger: Ledger) -> str:
     epsilon, delta = ledger.spent()
     promise, rest, left = ledger.promise, ledger.delta_budget, decimal(ledger.remaining())

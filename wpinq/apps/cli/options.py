@@ -169,6 +169,14 @@ Processes = Annotated[
         max=256,
     ),
 ]
+Index = Annotated[
+    bool,
+    typer.Option(
+        "--index",
+        help="Keep the records by person in a file beside the ledger, encrypted, so that the next new questions about "
+        "people are quick, with the same answers; the first one makes it. 'wpinq ledger forget' removes it.",
+    ),
+]
 Follow = Annotated[
     bool,
     typer.Option("--follow", help="INPUT grows: go on, and answer about what is added. A topic and - always do."),

@@ -66,6 +66,8 @@ def run(
         return
     if given := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status)) if value]:
         raise PlanError(f"{given[0]}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one).")
+    if place.index and recover is not None:
+        raise PlanError("--index: leave it out beside --recover, which keeps the records itself.")
     check_outputs({"--json": (json, ())}, {*place.places(), script.resolve()})
     loaded = load(dataflow)
     through = None if recover is None else partial(recovering, place=recover, script=script)
@@ -153,6 +155,7 @@ OF_FILES = {
     "tz": "its times are in UTC; windows and --period take a zone",
     **dict.fromkeys(("separator", "decimal", "encoding"), "messages have none; ?form= and --format say what they hold"),
     "processes": ONE,
+    "index": "its questions share one sample",
 }
 """Options that a stream does not have, and why."""
 
@@ -171,6 +174,7 @@ def _refuse_of_stream(place: Input, **given: bool) -> None:
         **given,
         "data-version": place.version is not None,
         "no-header": not place.words.get("header", True),
+        "index": place.index,
     }
     for option in (option for option in OF_FILES if found.get(option)):
         raise PlanError(f"--{option}: leave it out, {place.source} is a stream: {OF_FILES[option]}.")

@@ -56,13 +56,16 @@ class Opening:
         scheme, _, rest = text.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if URL.match(text) else text
 
-    def protect(self, period: Period, version: str, allowance: Allowance | None = None) -> Collection:
+    def protect(
+        self, period: Period, version: str, allowance: Allowance | None = None, *, index: bool | None = None
+    ) -> Collection:
         """Protect the records of a period as a table of its own, `NAME PERIOD`, so that its questions are its own.
 
         Args:
             period: The period.
             version: Which version of its records it is: the first one, or one that the curator has charged for again.
             allowance: What the ledger may hold; None to open one that exists.
+            index: False to bound people anew for each question, as a check does.
 
         Raises:
             ChangedError: It holds other records than those that were charged for under this version.
@@ -79,7 +82,7 @@ class Opening:
             source, told = self._rows(period), {}
         return protect(
             source, ledger=book, name=name, version=version, unit=self.unit, where=where,
-            derive=self._data.derive or None, engine=engine_of(self._data.processes), **told,
+            derive=self._data.derive or None, engine=engine_of(self._data.processes), index=index, **told,
         )  # fmt: skip
 
     def _opened(self, allowance: Allowance, table: str) -> Ledger:

@@ -261,7 +261,7 @@ class Publisher:
             ChangedError: They are others.
         """
         try:
-            views = self.opening.protect(period, record.version)
+            views = self.opening.protect(period, record.version, index=False)
         except ChangedError:
             what = self.opening.shown(period)
             raise ChangedError(f"{period.name}: {what} holds other records than were published.") from None

@@ -168,7 +168,7 @@ def _protect(file: Protected, name: str, home: Path, version: str | None) -> Col
     return protect(
         located(file.source, home), ledger=place, name=name, columns=file.columns, unit=unit_of(file.unit),
         where=file.where, derive=file.derive or None, version=version,
-        engine=engine_of(file.processes), **words,
+        engine=engine_of(file.processes), index=file.index or None, **words,
     )  # fmt: skip
 
 

@@ -103,6 +103,7 @@ class Protected(Table, frozen=True):
         questions: Whether analysts may ask questions of their own.
         bounds: Bounds of columns, for sums and ranks in SQL.
         processes: In how many processes answers are computed, which changes none.
+        index: Whether records by person are kept in a file beside the ledger, for the next start of the server.
         version: The name of the version of its records; `{date}` in it is the day by the clock of `tz`, and so are
             `{hour}`, `{week}`, `{month}` and `{year}`. When the clock says another, the data are opened under that
             name. Data that are replaced in place need one, for other records under a name that was charged are not
@@ -132,6 +133,7 @@ class Protected(Table, frozen=True):
     questions: bool = True
     bounds: dict[str, tuple[Number, Number]] = {}
     processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+    index: bool = False
 
 
 class Fitted(Table, frozen=True):

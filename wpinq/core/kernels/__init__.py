@@ -10,6 +10,7 @@ same results come from NumPy, Polars and plain Python, which is the only other p
     lookups.c       looking up by identity, and joining what is looked up in
     noise.c         a digit of discrete Laplace noise, a round of discrete Gaussian noise
     reservoirs.c    numbers of identities; the sample of each person
+    people.c        the first records of each person, where they lie together
     paths.c         the nearest staircase of two noisy curves
     posteriors.c    the posterior over staircases
     graphs.c        random graphs with given degrees
@@ -33,6 +34,7 @@ from wpinq.core.kernels.bell import SIGNATURES as BELL
 from wpinq.core.kernels.build import LIBRARY, digest
 from wpinq.core.kernels.loops import SIGNATURES
 from wpinq.core.kernels.partitions import SIGNATURES as PARTITIONS
+from wpinq.core.kernels.people import SIGNATURES as PEOPLE
 from wpinq.core.kernels.repeats import SIGNATURES as REPEATS
 from wpinq.core.kernels.sums import SIGNATURES as SUMS
 from wpinq.core.kernels.sums import Sums as Sums
@@ -70,7 +72,7 @@ def load() -> ctypes.CDLL | None:
             return None
     except (OSError, ValueError):
         return None
-    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS | PARTITIONS | SUMS | BELL).items():
+    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS | PARTITIONS | SUMS | BELL | PEOPLE).items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library

@@ -43,6 +43,8 @@ VERSION = 3
 _DOTTED = ("secret", "head", "head.new", "lock", "states", "live", "live.lock")
 ENDS = ("", *(f".{end}" for end in _DOTTED), "-wal", "-shm", "-journal")
 """Suffixes of the files that belong to a ledger, and of the ledger itself."""
+PEOPLE = ".people-"
+"""Stands behind its name in that of a file with the records of a version by person (`core/runs/people_file.py`)."""
 LOCK_TIMEOUT = 60.0
 CODE = 32
 """Bytes of the code in a lock file."""

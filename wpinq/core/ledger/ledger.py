@@ -17,8 +17,9 @@ from typing import NoReturn
 
 from wpinq.core.ledger.accountant import Accountant, Entry
 from wpinq.core.ledger.chain import RefusedError
-from wpinq.core.ledger.charge import Charge
+from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.cost import ZERO, Cost
+from wpinq.core.ledger.file import PEOPLE
 from wpinq.core.ledger.open import Asked, check_place, joined, opening, placed
 from wpinq.core.ledger.place import warn_of
 from wpinq.core.ledger.privacy_filter import Promise
@@ -27,7 +28,7 @@ from wpinq.core.ledger.state import LedgerState, Seal
 from wpinq.core.ledger.store import Store
 from wpinq.core.ledger.transaction import Transaction, compared, refuse_closed
 from wpinq.core.ledger.versions import Pin, state_code
-from wpinq.errors import ExactnessError
+from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive
 
 
@@ -231,6 +232,10 @@ class Ledger:
         """Whether the content of a version is pinned, as far as this process has read the ledger."""
         return version in self._accountant.contents
 
+    def content_code(self, pin: Pin) -> bytes | None:
+        """The code of the digest that is pinned for a version as it was read; None where this process knows of none."""
+        return self._accountant.seals.get(key(pin.question, pin.version))
+
     def recalls(self, version: str, state: str | None) -> bool:
         """Whether files in this state were compared with the pinned content of a version."""
         code = None if state is None else state_code(self._secret, self.identity, version, state)
@@ -239,6 +244,22 @@ class Ledger:
     def remember(self, version: str, state: str) -> None:
         """Note in which state files were that hold the pinned content; nothing depends on it."""
         self._store.remember(state_code(self._secret, self.identity, version, state))
+
+    def forget_people(self) -> int:
+        """Remove the files of records by person beside it, also such as were left half written; how many there were.
+
+        Raises:
+            LedgerError: One cannot be removed.
+        """
+        own = Path(self)
+        beside = {path for pattern in ("*", ".*") for path in own.parent.glob(pattern)}
+        found = [path for path in beside if path.name.removeprefix(".").startswith(f"{own.name}{PEOPLE}")]
+        for path in found:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise LedgerError(f"{path}: {error.strerror}; it holds records by person: remove it.") from None
+        return len(found)
 
     def seal(self, question: str, version: str, digest: bytes) -> None:
         """Store the digest of what a question is answered from before the first answer; later, compare it.

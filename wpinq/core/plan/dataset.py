@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records.reader import Steady
@@ -37,6 +37,8 @@ class DataSet:
         retractions: Whether records can be taken back, so that one may weigh less than nothing.
         opened: How another process opens the same files; None where this one alone can read the records.
         engine: What computes its answers, if that is not this process (`core/engines/job.py`: `Engine`).
+        indexes: The reader whose people index is kept in a file beside the ledger; None where it is held in memory from
+            the second question on, and False where people are bounded anew for each.
         turn: A lock that is held while its queries are answered, so that each is computed once.
         held: What it holds, once it was looked at: how it was read, the digest, and the state of its files by then.
         made: What runs made of its records to use it again, by a name; it holds for all units of one version.
@@ -54,6 +56,7 @@ class DataSet:
     retractions: bool = False
     opened: Mapping[str, Any] | None = field(default=None, repr=False)
     engine: object = field(default=None, repr=False)
+    indexes: Reader | Literal[False] | None = field(default=None, repr=False)
     turn: RLock = field(default_factory=RLock, repr=False)
     held: list[tuple[str, bytes | None, str | None]] = field(default_factory=list, repr=False)
     made: dict[str, Any] = field(default_factory=dict, repr=False)

@@ -8,48 +8,40 @@ the sample. It is the same sample, bit for bit, as without the index, because a 
 Each question passes over all records. Nothing is skipped because a text is in no record or a person is not there: the
 time of a question would tell it. The index holds what the source held when it was made, in the memory of this process,
 and is gone with it. Where it would take more than a quarter of what counting may hold, there is none.
+
+Whoever asks for it (`protect(index=True)`) has it in a file beside the ledger, too (`people_file.py`). It is made with
+the first question then, whatever its size, and used by all processes. No answer, price, refusal or row of the ledger
+depends on whether there is an index, and what verifies answers reads the source.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from wpinq.core import kernels
-from wpinq.core.kernels.reservoirs import Numbers
-from wpinq.core.operators.contribution.reservoirs import FIRST, ranks_of
-from wpinq.core.operators.contribution.sample import Bound
-from wpinq.core.operators.contribution.unit_key import UnitKey
+from wpinq.core.kernels.people import Stays
+from wpinq.core.operators.contribution.preprocess import Derive
+from wpinq.core.operators.contribution.sample import Bound, BoundBySource
 from wpinq.core.operators.filter import Filter
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.rewrite import rewrite_all
-from wpinq.core.records.batch import WEIGHT
-from wpinq.core.records.identity import column_identities
 from wpinq.core.records.reader import HeldReader, Reader
-from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.runs.people_file import Filed, PeopleFile
+from wpinq.core.runs.people_parts import Part, TooLarge, parts
 from wpinq.core.state.memory import LIMIT
+from wpinq.errors import EngineError
 from wpinq.failures import redacted
 
 SECOND = 2
 """The question about a version, by number, for which its index is made."""
-PIECE, LOT = 1 << 15, 1 << 18
-"""Rows that are hashed at a time, and rows that are handed on at a time."""
-PART = 4
-"""An index takes one in so many bytes of what counting may hold, at the most."""
-CODED = (Kind.TEXT, Kind.BYTES, Kind.ANY)
-"""Kinds of columns that are held as numbers of their different values."""
-
-Rows: TypeAlias = npt.NDArray[np.int64]
-Numbered: TypeAlias = npt.NDArray[np.int32]
 
 
 def indexed(roots: Sequence[Node]) -> list[Node]:
@@ -57,34 +49,37 @@ def indexed(roots: Sequence[Node]) -> list[Node]:
 
     Raises:
         SourceError: A source cannot be read.
-        EngineError: A filter failed.
     """
     bounds = [node for node in steps(*roots) if isinstance(node, Bound) and _fits(node)]
-    for node in bounds:
-        _version(node.data).asked += 1
+    digests = fingerprints(*bounds)
+    for data in {(id(node.data.reader), digests[node] or id(node)): node.data for node in bounds}.values():
+        _version(data).asked += 1
     made: dict[Hashable, Source] = {}
     kept: dict[Node, Node] = {}
-    digests = fingerprints(*bounds)
     for node in bounds:
         version = _version(node.data)
-        index = version.index(node.data) if version.asked >= SECOND else None
+        index = version.index(node.data) if version.asked >= SECOND or node.data.indexes is not None else None
         if index is not None:
             same = digests[node] or id(node), id(version)
             if same not in made:
-                sample = redacted("bounding people", partial(Kept, index, node))
-                made[same] = Source(replace(node.data, reader=sample))
+                made[same] = Source(replace(node.data, reader=Kept(index, node)))
             kept[node] = made[same]
     return rewrite_all(roots, lambda node: kept.get(node, node)) if kept else list(roots)
 
 
 def _fits(node: Bound) -> bool:
-    """Whether it bounds people's records of a source that is read whole, after filters alone."""
+    """Whether it bounds people's records of a source that is read whole, by ranks of its own columns."""
     data = node.data
-    if type(node) is not Bound or data.live or data.retractions or kernels.LIB is None:
+    if (
+        type(node) not in (Bound, BoundBySource)
+        or data.indexes is False
+        or data.live
+        or data.retractions
+        or kernels.LIB is None
+    ):
         return False
-    return not getattr(data.reader, "once", False) and all(
-        type(step) in (Source, Filter) for step in steps(node.source)
-    )
+    before = (Source, Filter, Derive) if type(node) is BoundBySource else (Source, Filter)
+    return not getattr(data.reader, "once", False) and all(type(step) in before for step in steps(node.source))
 
 
 class Version:
@@ -104,7 +99,8 @@ class Version:
         """The index of the records by the unit of a data set, made when it is first asked for."""
         unit = data.unit
         key = unit.column, unit.period, unit.zone, data.sampling_key
-        if key not in self.indexes:
+        known = self.indexes.get(key)
+        if key not in self.indexes or (known is not None and known.damaged):
             self.indexes[key] = PeopleIndex.of(data)
         return self.indexes[key]
 
@@ -116,149 +112,96 @@ def _version(data: DataSet) -> Version:
     return known
 
 
-class Column:
-    """One column of the index: its values, or of texts and the like the number of each row's value.
-
-    Attributes:
-        values: The values of all rows, or the different ones, by number.
-        numbers: For each row the number of its value; None where values are held row by row.
-    """
-
-    def __init__(self, values: pl.Series, numbers: Numbered | None) -> None:
-        self.values, self.numbers = values, numbers
-
-    def rows(self, rows: Rows | slice) -> pl.Series:
-        """The values of some rows."""
-        if self.numbers is None:
-            return self.values[rows]
-        return self.values.gather(pl.Series(self.numbers[rows]))
-
-    @property
-    def size(self) -> int:
-        """Bytes, about."""
-        return int(self.values.estimated_size()) + (0 if self.numbers is None else self.numbers.nbytes)
-
-
-class _Growing:
-    """A column that is being read."""
-
-    def __init__(self, coded: bool, library: object) -> None:
-        self._table = Numbers(library) if coded else None  # type: ignore[arg-type]
-        self._numbers: list[Numbered] = []
-        self._values: list[pl.Series] = []
-
-    def add(self, values: pl.Series, ids: npt.NDArray[np.uint64]) -> None:
-        """Add rows, with the identities of their values."""
-        if self._table is None:
-            self._values.append(values)
-            return
-        known = len(self._table)
-        numbers = self._table.codes(ids)
-        self._numbers.append(numbers)
-        new = np.flatnonzero(numbers >= known)
-        if len(new):
-            self._values.append(values[new[np.unique(numbers[new], return_index=True)[1]]])
-
-    def ended(self, order: Rows) -> Column:
-        """The column in this order of its rows."""
-        values = pl.concat(self._values)
-        if self._table is None:
-            return Column(values[order], None)
-        return Column(values.rechunk(), np.concatenate(self._numbers)[order])
-
-
 class PeopleIndex:
     """The records of one version, grouped by the unit that they are of, those of each in the order of their ranks.
 
     Attributes:
-        schema: The columns.
-        people: For each row the number of its unit; rows of one follow each other.
-        columns: The columns, by name.
+        data: The data set.
+        held: Its parts, where they are held in memory; else they are read from the file for each question.
+        size: Bytes that it takes, about.
     """
 
-    def __init__(self, schema: Schema, people: Numbered, columns: dict[str, Column]) -> None:
-        self.schema, self.people, self.columns = schema, people, columns
+    def __init__(self, data: DataSet, held: list[Part] | None, file: Filed | None) -> None:
+        self.data, self.held, self._file = data, held, file
+        self.size = file.size if file is not None else sum(part.size for part in held or [])
+
+    @property
+    def damaged(self) -> bool:
+        """Whether its file turned out not to be as it was written."""
+        return self._file is not None and self._file.damaged
+
+    def parts(self) -> Iterable[Part]:
+        """Its parts, one after another."""
+        if self.held is not None:
+            return self.held
+        return self._file.parts(self.data.reader.schema) if self._file is not None else ()
 
     @classmethod
     def of(cls, data: DataSet) -> PeopleIndex | None:
-        """Read all records of a data set; None where they would take too much memory.
+        """That of a data set, from its file or by reading all records; None where they would take too much memory.
 
         Raises:
             SourceError: It cannot be read.
         """
-        schema, key, library = data.reader.schema, data.sampling_key, kernels.LIB
-        assert library is not None  # noqa: S101  without kernels nothing is indexed
-        copies, units, unit_key = Numbers(library), Numbers(library), UnitKey(data.unit, schema)
-        columns = {column.name: _Growing(column.kind in CODED, library) for column in schema}
-        people: list[Numbered] = []
-        ranks: list[npt.NDArray[np.uint64]] = []
-        room = LIMIT.most // PART
-        for piece in _pieces(data):
-            ids = column_identities(piece, schema, key)
-            ranks.append(_ranks(ids, copies, key))
-            people.append(units.codes(unit_key.ids(piece, key)))
-            for name, column_ids in zip(schema.names, ids, strict=True):
-                columns[name].add(piece[name], column_ids)
-            room -= piece.height * (28 + 8 * len(columns))
-            if room < 0:
-                return None
-        if not people:
-            return None
-        order = _order(np.concatenate(people), np.concatenate(ranks))
-        del ranks
-        index = cls(schema, np.concatenate(people)[order], {name: one.ended(order) for name, one in columns.items()})
-        if not LIMIT.take(index.size):
-            return None
+        file = PeopleFile.of(data)
+        filed = None if file is None else file.read()
+        if filed is not None:
+            return cls._of_file(data, filed)
+        if held := _made(data, file):
+            return cls._holding(data, held, None)
+        filed = None if file is None else file.read()
+        return None if filed is None else cls._of_file(data, filed)
+
+    @classmethod
+    def _of_file(cls, data: DataSet, file: Filed) -> PeopleIndex:
+        if not LIMIT.take(file.size):
+            return cls(data, None, file)
+        return cls._holding(data, list(file.parts(data.reader.schema)), file)
+
+    @classmethod
+    def _holding(cls, data: DataSet, held: list[Part], file: Filed | None) -> PeopleIndex:
+        """One in memory, whose size was taken, and is given back when it goes."""
+        index = cls(data, held, file)
         weakref.finalize(index, LIMIT.give, index.size)
         return index
 
-    @property
-    def size(self) -> int:
-        """Bytes that it holds, about."""
-        return self.people.nbytes + sum(column.size for column in self.columns.values())
 
-    def frame(self, names: Sequence[str], rows: Rows | slice) -> pl.DataFrame:
-        """Some columns of some rows."""
-        return pl.DataFrame({name: self.columns[name].rows(rows) for name in names})  # not a list: a name may be empty
+def _made(data: DataSet, file: PeopleFile | None) -> list[Part]:
+    """Make an index and write its file; its parts, whose memory was taken, or none where they do not fit.
 
-    def mask(self, step: Filter) -> npt.NDArray[np.bool_]:
-        """Which rows a filter keeps; of one column of texts it is asked once for each different text."""
-        names = step.reads or self.schema.names[:1]
-        column = self.columns[names[0]]
-        if len(names) == 1 and column.numbers is not None:
-            return _true(step, pl.DataFrame({names[0]: column.values}))[column.numbers]
-        starts = range(0, len(self.people), LOT)
-        return np.concatenate([_true(step, self.frame(names, slice(start, start + LOT))) for start in starts])
-
-    def numbers(self, name: str, key: bytes) -> Numbered:
-        """For each row the number of its value in a column."""
-        column = self.columns[name]
-        if column.numbers is not None:
-            return column.numbers
-        assert kernels.LIB is not None  # noqa: S101  without kernels nothing is indexed
-        (ids,) = column_identities(pl.DataFrame({name: column.values}), self.schema.select([name]), key)
-        return Numbers(kernels.LIB).codes(ids)
+    Raises:
+        SourceError: The records cannot be read.
+    """
+    held: list[Part] = []
+    whole, ended = True, False
+    try:
+        with suppress(OSError, EngineError, TooLarge), ExitStack() as stack:  # a full disk ends no question
+            writing = None if file is None else stack.enter_context(file.writing())
+            for part in parts(data, disk=writing is not None):
+                whole = whole and LIMIT.take(part.size)
+                if whole:
+                    held.append(part)
+                elif writing is None:
+                    break
+                if writing is not None:
+                    writing.add(part)
+            ended = True
+    finally:
+        if not (whole and ended):
+            for part in held:
+                LIMIT.give(part.size)
+    return held if whole and ended else []
 
 
 class Kept(HeldReader):
     """What a bound keeps of people's records after its filters, from the index."""
 
-    __slots__ = ("_bound", "_index", "_rows", "name", "schema")
+    __slots__ = ("_before", "_bound", "_index", "name", "schema")
 
     def __init__(self, index: PeopleIndex, node: Bound) -> None:
-        self._bound = node
-        self._index, self.schema, self.name = index, node.schema, node.data.reader.name
-        stays = np.ones(len(index.people), np.bool_)
-        for step in steps(node.source):
-            if isinstance(step, Filter):
-                stays &= index.mask(step)
-        rows = np.flatnonzero(stays)
-        if node.unit.per is not None:
-            name, most = node.unit.per
-            values = index.numbers(name, node.data.sampling_key)[rows].astype(np.int64)
-            rows = rows[_first(index.people[rows].astype(np.int64) << 32 | values, most)]
-        people = index.people[rows]
-        self._rows = rows[_places(people) < int(node.most)]
+        self._bound, self._index = node, index
+        self.schema, self.name = node.schema, node.data.reader.name
+        self._before = [step for step in steps(node.source) if isinstance(step, Filter | Derive)]
 
     def bounds(self, columns: frozenset[str]) -> Fraction | None:
         """What records that agree in these columns weigh at the most, as after the bound: joins rest on it."""
@@ -266,64 +209,21 @@ class Kept(HeldReader):
 
     @property
     def total_bytes(self) -> int:  # type: ignore[override]  # it can tell
-        """As many as the kept rows take, about."""
-        return self._index.size * len(self._rows) // max(1, len(self._index.people))
+        """As many as the index takes, about."""
+        return self._index.size
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns, a lot at a time."""
-        part, parts = share
-        for start in range(part * LOT, len(self._rows), parts * LOT):
-            yield self._index.frame(columns, self._rows[start : start + LOT])
+        """Frames of these columns: of some people of each part that is held, or of each so many parts of a file."""
+        held = self._index.held is not None
+        for number, part in enumerate(self._index.parts()):
+            if held or number % share[1] == share[0]:
+                some = part.of_some(share) if held else part
+                kept, stays = redacted("bounding people", partial(self._sample, some))
+                yield from kept.frames(columns, stays)
 
-
-def _pieces(data: DataSet) -> Iterator[pl.DataFrame]:
-    """The records of a data set, one row each, a piece at a time."""
-    for frame in data.batches(data.reader.schema.names):
-        rows = frame
-        if WEIGHT in frame.columns:
-            rows = frame[np.repeat(np.arange(frame.height), frame[WEIGHT].to_numpy())].drop(WEIGHT)
-        yield from (piece for piece in rows.iter_slices(PIECE) if piece.height)
-
-
-def _ranks(ids: Sequence[npt.NDArray[np.uint64]], copies: Numbers, key: bytes) -> npt.NDArray[np.uint64]:
-    """The ranks of records, each with the number of its copy."""
-    result = ranks_of(ids, FIRST, key)
-    numbers = 1 + copies.count(result)
-    again = np.flatnonzero(numbers > 1)
-    result[again] = ranks_of([column[again] for column in ids], numbers[again], key)
-    return result
-
-
-def _order(people: Numbered, ranks: npt.NDArray[np.uint64]) -> Rows:
-    """The order of rows by unit, and in a unit by rank: by half a word of the rank, and where that is equal by all."""
-    word = people.astype(np.uint64) << np.uint64(32) | ranks[:, 0] >> np.uint64(32)
-    order = np.argsort(word)
-    word = word[order]
-    equal = np.flatnonzero(word[1:] == word[:-1])
-    if len(equal):
-        tied = np.union1d(equal, equal + 1)
-        rows = order[tied]
-        order[tied] = rows[np.lexsort((ranks[rows, 1], ranks[rows, 0], people[rows]))]
-    return order
-
-
-def _true(step: Filter, frame: pl.DataFrame) -> npt.NDArray[np.bool_]:
-    return step.mask(frame).to_numpy()
-
-
-def _places(groups: npt.NDArray[np.signedinteger]) -> Rows:
-    """For each of some rows how many of its group come before it; rows of one group follow each other."""
-    rows = np.arange(len(groups))
-    begins = np.ones(len(groups), np.bool_)
-    begins[1:] = groups[1:] != groups[:-1]
-    return rows - np.maximum.accumulate(np.where(begins, rows, 0))
-
-
-def _first(groups: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.bool_]:
-    """Which rows are among the first few of their group, in the order of rows."""
-    order = np.argsort(groups, kind="stable")
-    result = np.empty(len(groups), np.bool_)
-    result[order] = _places(groups[order]) < most
-    return result
+    def _sample(self, part: Part) -> tuple[Part, Stays]:
+        """A part with the columns that are computed, and which of its rows stay."""
+        node = self._bound
+        return part.sample(self._before, int(node.most), node.unit.per, node.data.sampling_key)

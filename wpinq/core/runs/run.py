@@ -11,6 +11,7 @@ from weakref import WeakSet
 from wpinq.core.engines import select
 from wpinq.core.engines.job import Engine, Job
 from wpinq.core.plan.node import Node, sources
+from wpinq.core.runs.people_file import DamagedError
 from wpinq.core.runs.people_index import indexed
 from wpinq.errors import EngineError
 from wpinq.progress.bars import bar
@@ -167,11 +168,16 @@ def compute(roots: Sequence[Node], *, here: bool = False) -> list[Histogram]:
         data.check()
     engine = None if here else engine_of(read)
     if engine is not None:
-        run: Callable[[Job], list[Histogram]] = engine.run
-    else:
-        roots = indexed(roots)
-        read = list({data: None for root in roots for data in sources(root)})
-        run = select.finite(read)
+        return _ran(roots, engine.run)
+    try:
+        return _ran(indexed(roots), None)
+    except DamagedError:  # its file was removed: the index is made anew
+        return _ran(indexed(roots), None)
+
+
+def _ran(roots: Sequence[Node], run: Callable[[Job], list[Histogram]] | None) -> list[Histogram]:
+    read = list({data: None for root in roots for data in sources(root)})
+    run = run or select.finite(read)
     with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
         return run(Job(roots, read[0].identity_key, progress=progress))
 

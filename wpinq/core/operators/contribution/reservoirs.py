@@ -36,11 +36,17 @@ class Reservoirs:
     by rank (`core/kernels/reservoirs.c`), with the number of the row that has the columns that are needed later.
     """
 
-    def __init__(self, library: ctypes.CDLL, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
+    def __init__(  # noqa: PLR0917
+        self, library: ctypes.CDLL, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes,
+        ranked: Schema | None = None,
+    ) -> None:  # fmt: skip
         self._schema, self._keep, self._key = schema, keep, key
         self._unit_key = UnitKey(unit, schema)
-        self._user = schema.names.index(self._unit_key.user) if unit.period is None else None
-        self._value = schema.names.index(unit.per[0]) if unit.per else None
+        own = (ranked or schema).names  # they come first among all
+        self._ranks = len(own)
+        self._hashed = schema.select({*own, *(unit.per[:1] if unit.per else ())})
+        self._user = self._hashed.names.index(self._unit_key.user) if unit.period is None else None
+        self._value = self._hashed.names.index(unit.per[0]) if unit.per else None
         self._copies, self._users = Numbers(library), Numbers(library)
         self._pool = Pool(library, int(unit.bound or 0), unit.per[1] if unit.per else None)
         self._rows = Rows(Batch.empty(schema.select(keep)).frame.drop(WEIGHT))
@@ -50,12 +56,13 @@ class Reservoirs:
         """Let records compete for a place."""
         self._renumber()
         for frame in batch.frame.iter_slices(PIECE):
-            columns = column_identities(frame, self._schema, self._key)
-            first = ranks_of(columns, FIRST, self._key)
+            columns = column_identities(frame, self._hashed, self._key)
+            ranked = columns[: self._ranks]
+            first = ranks_of(ranked, FIRST, self._key)
             users = self._unit_key.ids(frame, self._key) if self._user is None else columns[self._user]
             for rows, numbers in self._numbered(first, frame[WEIGHT].to_numpy()):
                 ranks, again = first[rows], np.flatnonzero(numbers > 1)
-                ranks[again] = ranks_of([column[rows][again] for column in columns], numbers[again], self._key)
+                ranks[again] = ranks_of([column[rows][again] for column in ranked], numbers[again], self._key)
                 codes = self._users.codes(users[rows])
                 self._pool.reserve(len(self._users))
                 entered = self._pool.put(codes, ranks, None if self._value is None else columns[self._value][rows])

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.core import kernels
+from wpinq.core.operators.contribution.preprocess import Derive
 from wpinq.core.operators.contribution.recompute import anew
 from wpinq.core.operators.contribution.reservoirs import Reservoirs
 from wpinq.core.operators.contribution.share import Share
@@ -20,7 +21,7 @@ from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, origin
 from wpinq.core.operators.contribution.whole import Whole
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.builder import Builder, C
-from wpinq.core.plan.node import Node, Record, Source, Weighted
+from wpinq.core.plan.node import Node, Record, Source, Weighted, steps
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records.batch import WEIGHT, Batch
@@ -57,7 +58,13 @@ def bounded(source: Node) -> Node:
         return Share(source)
     if kernels.LIB is None:
         warnings.warn(PLAIN, RuntimeWarning, stacklevel=2)
-    return Bound(source)
+    return BoundBySource(source) if _adds(source) else Bound(source)
+
+
+def _adds(source: Node) -> bool:
+    """Whether columns are computed of each record of a finite source, and none of the source's is computed anew."""
+    start, computed = origin(source), [step.name for step in steps(source) if isinstance(step, Derive)]
+    return bool(computed) and not start.data.live and not set(computed) & set(start.schema.names)
 
 
 def at_most(self: Builder[C], records: int, *, per: tuple[str, int] | None = None) -> C:
@@ -126,8 +133,13 @@ class Bound(ByUnit):
         """What is beyond the bound."""
         return self.unit.bias
 
+    @property
+    def ranked(self) -> Schema:
+        """The columns whose hash ranks a record."""
+        return self.schema
+
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
-        given = self.schema, self.unit, keep, self.data.sampling_key
+        given = self.schema, self.unit, keep, self.data.sampling_key, self.ranked
         if not self.data.retractions:
             return _sample(*given)
         return anew(
@@ -137,7 +149,9 @@ class Bound(ByUnit):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Rank all copies of all records, and go through them once."""
         copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
-        ranks = record_ids(copies, _numbered(self.schema), self.data.sampling_key).tolist()
+        own = [self.schema.names.index(name) for name in self.ranked.names]
+        hashed = [(*(copy[column] for column in own), copy[-1]) for copy in copies]
+        ranks = record_ids(hashed, _numbered(self.ranked), self.data.sampling_key).tolist()
         unit_key = self.unit_key
         what = self.schema.names.index(self.unit.per[0] if self.unit.per else unit_key.user)
         users, places, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()
@@ -151,8 +165,21 @@ class Bound(ByUnit):
         return {record: Fraction(count) for record, count in out.items()}
 
 
-def _sample(schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> State:
-    given = schema, unit, keep, key
+@dataclass(frozen=True, eq=False)
+class BoundBySource(Bound):
+    """Plan node of the same where columns are computed before: a record is ranked by those of the source.
+
+    They tell all that is computed of them, so equal records are those of equal ranks, and whatever questions compute,
+    they look at one sample. It moves as little: it is a function of the person's own records (`preprocess.py`).
+    """
+
+    @property
+    def ranked(self) -> Schema:
+        return origin(self).schema
+
+
+def _sample(schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes, ranked: Schema) -> State:
+    given = schema, unit, keep, key, ranked
     return Sample(*given) if kernels.LIB is None else Reservoirs(kernels.LIB, *given)
 
 
@@ -166,8 +193,11 @@ class Sample:
     the number of records before any record, within both bounds, only grows.
     """
 
-    def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
+    def __init__(
+        self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes, ranked: Schema | None = None
+    ) -> None:
         self._schema, self._unit, self._keep, self._key = schema, unit, keep, key
+        self._ranks = _numbered(ranked or schema)
         self._unit_key = UnitKey(unit, schema)
         self._copies = Table()
         self._kept: list[pl.DataFrame] = []
@@ -225,7 +255,7 @@ class Sample:
     def _ranked(self, frame: pl.DataFrame) -> pl.DataFrame:
         """One row for each copy, with the hashes of its user and of itself."""
         hashed = {USER: self._unit_key.ids(frame, self._key)}
-        hashed[RANK] = identities(frame, _numbered(self._schema), self._key)
+        hashed[RANK] = identities(frame, self._ranks, self._key)
         if self._unit.per is not None:
             hashed[PLACE] = identities(frame, self._schema.select([self._unit.per[0]]), self._key)
         hashes = [

@@ -57,6 +57,7 @@ def plan(file: File, period: Wanted = None) -> None:
     It is refused where a column that is read is null in every record, as one that was declared as another type is.
     """
     from wpinq.apps.cli.show import aligned
+    from wpinq.postprocess.shown import of_threshold
 
     release = _opened(file)
     found = release.plan(period)
@@ -69,7 +70,7 @@ def plan(file: File, period: Wanted = None) -> None:
     typer.echo(aligned(rows))
     for one in found.questions:
         if one.threshold is not None:
-            typer.echo(f"{one.name}: groups whose noisy count is below {one.threshold:,.6g} are left out.")
+            typer.echo(f"{one.name}: {of_threshold(one.threshold)}.")
     typer.echo(f"\nA period costs {found.price.text}. {found.budget}")
     typer.echo(f"Protects {release.protects}.")
     if found.left_line:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wpinq.apps.cli.publishing import LogJson, Metrics, MetricsFile, Voice, followed, speaking
+from wpinq.apps.cli.options import Metrics
+from wpinq.apps.cli.publishing import LogJson, MetricsFile, Voice, followed, speaking
 from wpinq.errors import BudgetError, PlanError, WpinqError, needs
 
 if TYPE_CHECKING:

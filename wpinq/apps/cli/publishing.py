@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.apps.publish.figures import Figures
 
-Metrics = Annotated[
-    str | None,
-    typer.Option("--metrics", metavar="[HOST:]PORT", show_default=False,
-                 help="Answer /metrics (OpenMetrics), /health and /ready; without a host, to this machine alone."),
-]  # fmt: skip
 MetricsFile = Annotated[
     Path | None,
     typer.Option("--metrics-file", metavar="PATH", show_default=False,
@@ -99,7 +94,7 @@ def speaking(release: Release, metrics: str | None, file: Path | None, *, lines:
     if metrics is not None and voice.figures is not None:
         from wpinq.apps.publish.endpoint import Endpoint
 
-        voice.endpoint = Endpoint(metrics, voice.figures)
+        voice.endpoint = Endpoint(metrics, voice.figures.registry)
     try:
         yield voice
     finally:

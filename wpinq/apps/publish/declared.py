@@ -70,13 +70,15 @@ class Schedule(Table, frozen=True):
     """Which periods there are.
 
     `at` is the column of a record's time, which says in which one it is, by the clocks of `zone`: the short form of a
-    `where` with `{start}` and `{end}`.
+    `where` with `{start}` and `{end}`. On the days of `again`, which are declared before anything is known of them,
+    a period that was not begun is charged as records of that day, whether or not any came late since others asked.
     """
 
     every: Every = "day"
     at: str | None = None
     first: str | None = None
     zone: str = "UTC"
+    again: tuple[str, ...] = ()
 
 
 class Question(Table, frozen=True):

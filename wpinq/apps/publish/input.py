@@ -106,7 +106,7 @@ class Opening:
                     raise ChangedError(f"{period.name}: was charged for other records than {self.shown(period)} holds;"
                                        " nothing was charged. Put the old ones back, or say --again to charge for these"
                                        " too: who is in both loses both.") from None  # fmt: skip
-            version = str(int(version) + 1)
+            version = following(version)
 
     def imagined(self, period: Period, *, curves: bool) -> Collection:
         """The same without records, in memory: mistakes and prices show in it.
@@ -205,6 +205,18 @@ class Opening:
     def _words(self) -> dict[str, Any]:
         names = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
         return {name: getattr(self._data, name) for name in names}
+
+
+def following(version: str) -> str:
+    """The next version: of a number the next one, of a day with a number behind it.
+
+    >>> following("1"), following("2026-12-05"), following("2026-12-05.2")
+    ('2', '2026-12-05.2', '2026-12-05.3')
+    """
+    day, point, number = version.partition(".")
+    if version.isdigit():
+        return str(int(version) + 1)
+    return f"{day}.{int(number) + 1 if point else 2}"
 
 
 def unit_of(given: Person | None) -> Unit:

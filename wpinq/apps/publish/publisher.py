@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
 from wpinq.apps.publish.checks import PAST, Column, columns, doubts
@@ -208,7 +209,8 @@ class Publisher:
         """Charge for a period and compute it; what was charged before is free."""
         allowance = Allowance(self.file.budget, self.register, period)
         old = self.register.records().get(period.name)
-        views = self.opening.versioned(period, FIRST if old is None else old.version, allowance, again=again)
+        version = (self._day() or FIRST) if old is None else old.version
+        views = self.opening.versioned(period, version, allowance, again=again)
         data = sources(views._node)[0]
         promise = data.ledger.known.promise
         asked = self.asked(views, promise)
@@ -243,6 +245,11 @@ class Publisher:
         record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
         self.register.enter(record)
         return record
+
+    def _day(self) -> str | None:
+        """Today, where the release file declares that records are taken as they are on this day."""
+        day = str(self.clock().astimezone(ZoneInfo(self.file.period.zone)).date())
+        return day if day in self.file.period.again else None
 
     def nulls(self, period: Period, asked: list[Asked], reader: Reader) -> str | None:
         """Which columns that the questions read are null in every record of a period, as a sentence for the curator.

@@ -176,6 +176,11 @@ def _check(file: File, call: str) -> None:
     except (KeyError, ValueError, OSError):  # not found, no name of a file, a directory
         raise PlanError(f"{call}: period.zone: {file.period.zone[:40]!r} is no zone of time; write UTC or Europe/Berlin"
                         " for example.") from None  # fmt: skip
+    for day in file.period.again:
+        try:
+            dt.date.fromisoformat(day)
+        except ValueError:
+            raise PlanError(f"{call}: period.again: {day[:40]!r} is no day; write [2026-12-05] for example.") from None
     _check_budget(file.budget, call)
     if file.budget.rho is None and file.budget.accounting == "pure" and any(one.rho for one in file.question):
         raise PlanError(f"{call}: no epsilon bounds Gaussian noise; give [budget] rho, or accounting = 'renyi' too.")

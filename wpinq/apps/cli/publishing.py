@@ -6,19 +6,20 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.errors import SourceError, WpinqError
+from wpinq.errors import SourceError, WpinqError, needs
 
 if TYPE_CHECKING:
     from wpinq.apps.publish import Outcome, Release
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.apps.publish.figures import Figures
+    from wpinq.apps.publish.following import Follower
 
 MetricsFile = Annotated[
     Path | None,
@@ -102,6 +103,18 @@ def speaking(release: Release, metrics: str | None, file: Path | None, *, lines:
             voice.endpoint.close()
 
 
+def _door(release: Release, follower: Follower, *, once: bool) -> AbstractContextManager[object]:
+    """Takes records, where a release has them sent to it."""
+    if follower.intake is None or once:
+        return nullcontext()
+    needs("serve", "data.listen")
+    from wpinq.apps.cli.errors import say
+    from wpinq.apps.serve.intake import taking
+
+    say(f"Records are taken at http://{release.file.data.listen}/, by POST of JSON.")
+    return taking(release.file, follower.schema, follower.intake, follower.clock)
+
+
 def followed(release: Release, voice: Voice, *, once: bool) -> bool:
     """Follow a stream until SIGTERM or an interrupt; whether the last look went well."""
     from wpinq.apps.cli.interrupt import ending, interruptible
@@ -109,7 +122,7 @@ def followed(release: Release, voice: Voice, *, once: bool) -> bool:
     stop, follower, said, well = threading.Event(), release.follow(), "", True
     every = 60.0 if release.file.stream is None else release.file.stream.every
     try:
-        with ending(stop):
+        with ending(stop), _door(release, follower, once=once):
             while True:
                 interruptible()
                 try:

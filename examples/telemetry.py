@@ -2,12 +2,12 @@
 
 python -m examples.telemetry OUT
 
-Each made-up install sends what it used by one POST, with a key by which the server knows it again; one in ten sends it
-twice, as whoever got no answer does. The records lie encrypted beside the ledger until the day is over. Then each
+Each made-up install sends what it used by one POST, with a key by which the server knows it again; one in ten sends
+it twice, as whoever got no answer does. The records lie encrypted beside the ledger until the day is over. Then each
 install is counted once for each feature, at epsilon 1, of 10 features at most; `OUT/public/index.html` shows the table,
 and the records, their keys, and the noise are destroyed. The truth stands beside the answers, since it is made up.
 
-The clock of the example is set by hand. On a server, `wpinq publish follow telemetry.toml` does all of this, day by day.
+The clock is set by hand here. On a server, `wpinq publish follow telemetry.toml` does all of this, day by day.
 """
 
 from __future__ import annotations

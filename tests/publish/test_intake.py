@@ -11,6 +11,7 @@ import pytest
 
 from tests.publish.test_release import given
 from wpinq import Secret
+from wpinq.apps.cli import main
 from wpinq.apps.publish import Release
 from wpinq.apps.publish.intake import Intake, Keys, Sent
 from wpinq.apps.publish.periods import Period
@@ -193,6 +194,36 @@ def test_killed_between_charge_and_answers_it_has_the_same_noise(site, monkeypat
     assert site.publish() == ["published"] and seen[0] == seen[1] == site.answers()
 
 
+def test_the_commands_know_a_release_that_records_are_sent_to(tmp_path, capsys):
+    (tmp_path / "t.toml").write_text("""
+        [data]
+        listen = "127.0.0.1:0"
+        columns = { install = "text", feature = "text" }
+        ledger = "ledger"
+        [budget]
+        epsilon = 1
+        [[question]]
+        name = "f"
+        counts = ["feature"]
+        keys = ["a"]
+        epsilon = 1
+        [[sink]]
+        directory = "out/{date}"
+    """)
+    file = str(tmp_path / "t.toml")
+    assert main(["publish", "plan", file]) == 0 and "A period costs epsilon 1" in capsys.readouterr().out
+    assert main(["publish", "run", file]) == 2 and "publish follow takes records" in capsys.readouterr().err
+    site = Site(tmp_path)
+    site.release = Release.read(file, clock=lambda: site.now)
+    site.publish()
+    site.now = NEXT + dt.timedelta(hours=1)
+    assert site.publish() == ["published"]
+    assert main(["publish", "verify", file, "--period", "2026-11-21"]) == 0
+    assert "nothing is left that they could be computed from again" in capsys.readouterr().out
+    (tmp_path / "out" / "2026-11-21" / "f.csv").write_text("feature,count\n")
+    assert main(["publish", "verify", file, "--period", "2026-11-21"]) == 6
+
+
 def test_keys_that_are_lost_before_the_end_stop_everything(site):
     site.send(one("ann"))
     (key,) = (site.home / "ledger.intake" / "site" / "keys").iterdir()
@@ -299,6 +330,24 @@ def test_many_at_once_are_each_held_once(site):
             thread.join()
     site.intake.close(NEXT, dt.timedelta())
     assert site.count("2026-11-21") == 40
+
+
+def test_a_disk_that_takes_nothing_is_told_and_the_next_record_is_taken(site, monkeypatch, caplog):
+    real, broken = Intake.take, [True, True]
+
+    def take(self, *given):
+        if broken and broken.pop():
+            raise OSError(28, "ann is on a full disk")
+        return real(self, *given)
+
+    monkeypatch.setattr(Intake, "take", take)
+    with door(site) as url:
+        found = [post(url, RECORD, Idempotency_Key="k") for _ in range(3)]
+        assert [status for status, _, _ in found] == [503, 503, 204] and found[0][
+            1
+        ] == b"not taken: come again later.\n"
+    site.intake.close(NEXT, dt.timedelta())
+    assert site.count("2026-11-21") == 1 and "ann " not in caplog.text and "made durable" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,8 @@ def verify(file: File, period: Named) -> None:
 
     differs: list[str] = []
     try:
-        differs = _opened(file).verify(period)
+        release = _opened(file)
+        differs = release.verify(period)
     except (BusyError, ChangedError) as error:
         say(str(error))
         raise typer.Exit(_code(error)) from None
@@ -172,7 +173,10 @@ def verify(file: File, period: Named) -> None:
         typer.echo(f"{period}: {one}")
     if differs:
         raise typer.Exit(DIFFERS)
-    typer.echo(f"{period}: every file, every row and the computation are the same.")
+    same = "every file, every row and the computation are the same"
+    if release.file.data.listen is not None:
+        same = "every file and every row are the same; nothing is left that they could be computed from again"
+    typer.echo(f"{period}: {same}.")
 
 
 def _lineage(release: Release) -> Callable[..., Outcome]:

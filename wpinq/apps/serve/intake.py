@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from wpinq.apps.serve.run import GRACE, IDLE, Ending, Impatient, listening
 from wpinq.core import Kind, Schema
 from wpinq.errors import SourceError
 
+LOG = logging.getLogger("wpinq.serve")
 WAITING = 1_000
 """Requests that wait to be made durable; further ones are to come again later."""
 AT_A_TIME = 500
@@ -140,38 +142,33 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        going = True
-        while going:
-            first = self._waiting.get()
+        while (first := self._waiting.get()) is not None:
             try:
                 with self._intake.connected() as store:
-                    while going and first is not None:
-                        going = self._together(store, first)
-                        first = self._waiting.get() if going else None
-                    going = False
-            except SourceError:  # a disk that is full, say: the next one is tried anew
+                    while first is not None:
+                        first = self._together(store, first)
+                break
+            except Exception as error:  # noqa: BLE001  a disk that is full, say: the next one is tried anew
+                LOG.error("records were not made durable: %s", type(error).__name__)  # noqa: TRY400  no traceback
                 _answer([first], kept=False)
 
-    def _together(self, store: Any, first: Any) -> bool:
-        """Keep a request and those that wait behind it; whether more will come."""
-        batch, going = [first], True
-        while going and len(batch) < AT_A_TIME:
+    def _together(self, store: Any, first: Any) -> Any:
+        """Keep a request and those that wait behind it, and wait for the next one; None where there will be none."""
+        batch, kept = [first], False
+        while len(batch) < AT_A_TIME and batch[-1] is not None:
             try:
-                one = self._waiting.get_nowait()
+                batch.append(self._waiting.get_nowait())
             except queue.Empty:
                 break
-            going = one is not None
-            batch += [one] if going else []
         try:
-            self._intake.take(store, [one for sent, _, _ in batch for one in sent], self._clock())
-        except SourceError:
-            _answer(batch, kept=False)
-        except BaseException:
-            _answer(batch, kept=False)
-            raise
-        else:
-            _answer(batch, kept=True)
-        return going
+            sent = [one for some in batch if some is not None for one in some[0]]
+            self._intake.take(store, sent, self._clock())
+            kept = True
+        finally:
+            _answer(batch, kept=kept)
+            if not kept and batch[-1] is None:
+                self._waiting.put(None)
+        return None if batch[-1] is None else self._waiting.get()
 
 
 def _answer(batch: list[Any], *, kept: bool) -> None:
@@ -198,6 +195,9 @@ def application(file: File, form: Form, writer: Writer) -> Starlette:
             await writer.keep(form.read(await _body(request, file.intake.body), _key(request)))
         except RefusedError as error:
             return refused(error)
+        except Exception as error:  # noqa: BLE001  a traceback, in a log or a reply, can quote records
+            LOG.error("a request was not taken: %s", type(error).__name__)  # noqa: TRY400
+            return refused(RefusedError(503, "not taken: come again later."))
         return Response(status_code=204)
 
     return Starlette(routes=[Route("/", post, methods=["POST"])])

@@ -15,6 +15,7 @@ from wpinq.core.measurements.select import select
 from wpinq.core.operators import methods as operators
 from wpinq.core.plan.builder import Builder
 from wpinq.core.plan.node import holding, sources
+from wpinq.core.plan.phrase import phrase
 from wpinq.core.pricing.explain import plan_html
 from wpinq.core.pricing.sensitivity import epsilon_left
 from wpinq.errors import PlanError
@@ -106,7 +107,9 @@ class Collection(Builder["Collection"]):
         return Collection(holding(node))
 
     def _commit(self, quotes: Sequence[Any]) -> list[Any]:
-        return commit(quotes)
+        named = [one if one.of is self._node or one.words else one.worded(phrase(self._node, one.node.title))
+                 for one in quotes]  # fmt: skip
+        return commit(named)
 
     def __repr__(self) -> str:
         return f"<protected collection {self._node.schema} by {self._node.title}>"

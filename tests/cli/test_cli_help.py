@@ -7,11 +7,32 @@ from rich.emoji import Emoji
 from rich.text import Text
 from typer.main import get_command
 
+from wpinq.apps.cli import main
 from wpinq.apps.cli.app import COMMANDS, app
 
 
 def made(name):
     return get_command(app).get_command(None, name)
+
+
+@pytest.mark.parametrize("name", ["sql", "run", "degrees", "graph"])
+def test_help_is_a_screen_by_subject_and_all_of_it_is_behind_help_all(name, capsys):
+    assert main([name, "--help"]) == 0
+    short = capsys.readouterr().out
+    assert main([name, "--help-all"]) == 0
+    whole = capsys.readouterr().out
+    assert len(short.splitlines()) <= 60 < len(whole.splitlines()) and "--help-all" in short
+    for one in made(name).params:
+        if one.param_type_name == "option":
+            assert one.opts[0] in short and one.opts[0] in whole
+            assert "".join((one.help or "").split()) in "".join(whole.split())
+    assert "Others" not in whole
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_command_that_is_short_has_one_help(name, capsys):
+    main([name, "--help"])
+    assert len(capsys.readouterr().out.splitlines()) <= 60
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

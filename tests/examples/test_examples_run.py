@@ -89,6 +89,15 @@ def test_davis_women(tmp_path):
     assert any(one != true for one, true in noisy)
 
 
+@deep
+def test_telemetry_of_installs_is_counted_and_nothing_of_them_is_left(tmp_path):
+    said = run("examples.telemetry", tmp_path, "--installs", 400)
+    rows = re.findall(r"between (-?[\d.]+) and (-?[\d.]+), true ([\d,]+)", said)
+    assert len(rows) == 22  # of each the interval holds with probability 0.95: 9 misses or more have chance below 1e-6
+    assert sum(not float(low) <= int(true.replace(",", "")) <= float(high) for low, high, true in rows) < 9
+    assert "nothing is left" in said and (tmp_path / "public" / "index.html").exists()
+
+
 def test_the_sample_s_command_line(tmp_path):
     assert "1,000 made-up views, seed 7" in run("examples.sample", tmp_path / "v.csv", "--views", 1000, "--seed", 7)
     assert len((tmp_path / "v.csv").read_text().splitlines()) == 1001

@@ -152,13 +152,13 @@ def test_each_row_says_whose_and_within_what_bound_it_was_asked(tmp_path):
     assert rows == [
         ("persons", "user (id)"),
         ("visits", "user (id)"),
-        ("map(columns: page)", "at most 3 records"),
-        ("map(columns: page)", "at most 9 records, at most 2 per page"),
-        ("concat", "at most 2 records; at most 4 records"),
-        ("map(columns: town)", "at most 1 records"),
-        ("map(columns: town)", "at most 3 records"),
+        ("map(page)", "at most 3 records"),
+        ("map(page)", "at most 9 records, at most 2 per page"),
+        ("concat()", "at most 2 records; at most 4 records"),
+        ("join_rows(id).map(town)", "at most 1 records"),
+        ("join_rows(id).map(town)", "at most 3 records"),
         ("all", "user (id)"),
-        ("distinct", "all records"),
+        ("map(id).distinct()", "all records"),
     ]
 
 

@@ -149,5 +149,11 @@ def test_what_ledger_and_answers_say_is_what_there_is():
     with people._node.data.ledger.transaction() as session:
         rows = [json.loads(row.body) for row in session._pages.rows(None)]
     said = {row["label"] for row in rows if row["kind"] == "charge"}
-    assert said >= {"map(corner of degrees)", "map(corner of degrees by c)", "histogram(n)", "histogram(n) by c"}
+    assert said >= {
+        "map(page).map(corner of degrees)",
+        "map(page, c).map(corner of degrees by c)",
+        "top(page, 1)",
+        "histogram(n)",
+        "histogram(n) by c",
+    }
     assert not [label for label in said if "polars" in label or "cell" in label]

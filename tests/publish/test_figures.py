@@ -74,7 +74,7 @@ def got(url):
 
 def test_figures_and_health_are_served(release):
     one, figures = release(), Figures()
-    endpoint = Endpoint("0", figures)
+    endpoint = Endpoint("0", figures.registry)
     at = f"http://127.0.0.1:{endpoint.port}"
     try:
         assert got(f"{at}/metrics")[0] == 200
@@ -132,7 +132,7 @@ def test_no_figure_depends_on_records(release, monkeypatch):
 @pytest.mark.parametrize("address", ["nonsense", "70000", "host.invalid:1", ":"])
 def test_an_address_that_cannot_be_is_refused(address):
     with pytest.raises(SourceError, match="cannot be listened on"):
-        Endpoint(address, Figures())
+        Endpoint(address, Figures().registry)
 
 
 def test_the_end_of_the_budget_is_told_once_and_again_where_it_was_not_taken(release, webhook):

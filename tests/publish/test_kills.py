@@ -58,3 +58,13 @@ def test_killed_before_any_word_to_postgres_it_is_there_once(tmp_path):
     found = json.loads(done.stdout)
     assert not found["wrong"], found["wrong"][:3]
     assert found["killed"] >= 8
+
+
+@deep
+@pytest.mark.slow
+def test_no_record_that_an_intake_acknowledged_is_lost_or_counted_twice():
+    """Killed at random moments while it takes, publishes and destroys; `kills_intake.py` does it."""
+    script = Path(__file__).with_name("kills_intake.py")
+    command = [sys.executable, script, "--stories", "1", "--kills", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0 and "4 kills: well" in done.stdout, done.stdout + done.stderr[-2000:]

@@ -241,3 +241,39 @@ def test_a_large_log_is_compared_as_a_whole_though_threads_read_it(site, monkeyp
     monkeypatch.undo()
     assert site.run() == AGAIN
     assert site.verified() == []
+
+
+def epsilons(site):
+    return [row.epsilon for row in Ledger.existing(site.home / "ledger").entries() if row.kind == "charge"]
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_new_question_about_a_period_with_late_lines_waits_for_again_or_a_declared_day(site, late):
+    """On a declared day it costs the same and is published the same way, whether or not anything came."""
+    site.run()
+    if late:
+        site.append(line(3, host="10.9.9.9"))
+    declared = {"every": "month", "again": ["2026-12-05"]}
+    new = {**QUESTION, "name": "w", "sql": "SELECT page, COUNT(*) AS w FROM data GROUP BY page"}
+
+    def asked():
+        changes = {"question": [new], "period": declared, "sink": [{"directory": "new/{date}"}]}
+        file = site.release(**changes).file
+        return Release(file, "later", site.home, clock=lambda: site.now)
+
+    if late:
+        with pytest.raises(ChangedError, match="--again"):
+            asked().run("2026-10")
+        assert epsilons(site) == [1]
+    site.now = dt.datetime(2026, 12, 5, 6, tzinfo=dt.UTC)
+    assert asked().run("2026-10").done == "published" and epsilons(site) == [1, 1]
+    versions = [row.version for row in Ledger.existing(site.home / "ledger").entries() if row.kind == "charge"]
+    assert versions[0] != versions[1] and "2026-12-05" in versions[1]
+    site.now += dt.timedelta(days=1)
+    assert asked().run("2026-10").done == "was published before" and asked().verify("2026-10") == []
+    assert site.run()[0] == "was published before" and epsilons(site) == [1, 1]
+
+
+def test_days_of_again_are_days(site):
+    with pytest.raises(PlanError, match=r"period.again: 'soon' is no day"):
+        site.release(period={"again": ["soon"]})

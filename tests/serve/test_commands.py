@@ -15,11 +15,15 @@ PAGE = Path(__file__).parents[2] / "wpinq" / "docs" / "serving.md"
 
 def test_the_file_on_the_page_serves(tmp_path):
     (text,) = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    script = re.findall(r"^```py\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)[0]
+    (tmp_path / "counts.py").write_text(script)
     (tmp_path / "site.toml").write_text(text.replace("port = 8200", "port = 0"))
     sample.write(tmp_path / "views.csv")
     with serving(tmp_path) as site:
         found = site.ask(site.token(), "GET", "/api/measurements").body
         assert "views.page_views" in [one["name"] for one in found["measurements"]] and found["fits"]
+        seen = site.ask(site.token(), "POST", "/api/measurements/views.page_views/observe", {"bins": ["Page 3"]}).body
+        assert seen["values"][0] > 5 * seen["half_width"] > 0
 
 
 def test_tokens_are_made_listed_and_revoked(tmp_path, capsys):

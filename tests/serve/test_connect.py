@@ -88,7 +88,7 @@ def test_sql_and_budget_have_the_faces_of_python(site, here):
     answer = here.sql(query, 1, keys=["p1", "p2"], name="remote")
     views = site.catalogue.data["views"].views
     assert answer.rows == wpinq.sql(query, {"views": views}, epsilon=1, keys=["p1", "p2"], name="remote").rows
-    assert answer.frame.columns == ["page", "c"] and here.budget[0].cap == "200"
+    assert answer.frame.columns == ["page", "c", "low", "high"] and here.budget[0].cap == "200"
     total = here.sql("SELECT SUM(size) AS s FROM views", 1, name="total")
     assert total.value == pytest.approx(9_800, abs=5_000)
     with pytest.raises(BudgetError, match="cap"):
@@ -157,3 +157,14 @@ def test_tokens_go_over_tls_to_a_server_that_can_be_trusted_only(tmp_path):
             assert found.status == 200
         with pytest.raises(SourceError, match="cannot be reached"):  # nobody vouches for it
             wpinq.connect(url, token)
+
+
+def test_an_answer_of_a_server_has_intervals_and_shows_them(here):
+    total = here.sql("SELECT COUNT(*) AS c FROM views", 1, name="shown")
+    low, high = total.interval()
+    assert low < total.value < high and (low + high) / 2 == pytest.approx(total.value)
+    rows = here.sql("SELECT page, COUNT(*) AS c FROM views GROUP BY page", 1, keys=["p1", "p2"], name="shown")
+    assert repr(rows).count(" ± ") == 2 and "epsilon 1" in repr(rows) and "±" in rows._repr_html_()
+    assert rows.frame["low"][0] < rows.frame["c"][0] < rows.frame["high"][0]
+    with pytest.raises(PlanError, match="many values"):
+        rows.interval()

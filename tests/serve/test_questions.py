@@ -196,3 +196,20 @@ def test_what_cannot_be_asked_is_refused_and_not_charged(site, body):
     token, before = site.token("wrong", 1), spent(site)
     found = site.ask(token, "POST", "/api/sql", {"dry": False, **body})
     assert found.status == 422 and len(found.raw) < 5_000 and spent(site) == before
+
+
+def test_a_price_says_which_groups_are_left_out_and_history_says_what_was_asked(tmp_path):
+    with serving(written(tmp_path, CONFIG + '\n[limits]\ndelta = "1e-4"\n')) as site:
+        boss, token = site.token("boss", curator=True), site.token()
+        capped = {"data": "views", "analyst": "ann", "cap": 100, "delta": "2e-4"}
+        assert site.ask(boss, "PUT", "/api/caps", capped).status == 200
+        query = "SELECT page, COUNT(*) AS c FROM views GROUP BY page"
+        asked = {"query": query, "epsilon": "0.5", "delta": "1e-4"}
+        price = site.ask(token, "POST", "/api/sql", asked).body["price"]
+        answer = site.ask(token, "POST", "/api/sql", {**asked, "dry": False}).body
+        assert price["threshold"] == answer["about"]["threshold"] > 0
+        here = wpinq.connect(site.url, token).quote_sql(query, "0.5", delta="1e-4")
+        assert f"below {price['threshold']:,.6g} are left out" in repr(here)
+        named = site.ask(token, "POST", "/api/sql", {"query": query, "epsilon": "0.5", "keys": ["p1"]}).body["price"]
+        assert named["threshold"] is None
+        assert {row["name"] for row in site.ask(token, "GET", "/api/history").body["asked"]} == {query}

@@ -92,7 +92,7 @@ def comes(site, stream):
     published = pl.read_csv(site.place / "out" / "2026-11-21T09" / "views.csv")
     assert (
         name == "2026-11-21T09"
-        and first.frame.equals(published.select("page", "views"))
+        and first.frame.equals(published.rename({"views_low": "low", "views_high": "high"}))
         and first.about["start"] == period.start
     )
     low, high = first.intervals[0][1]

@@ -174,3 +174,36 @@ def test_bins_that_cannot_be_are_found_before_a_ledger_is_made(start, tmp_path):
     assert run.returncode == 2
     assert "does not fit" in error
     assert not (tmp_path / "ledger").exists()
+
+
+def test_a_scraper_is_told_of_budget_and_epochs_and_of_no_record(start, tmp_path):
+    import socket
+    import urllib.request
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    run = start("--budget", "2000", "--every", "0.2", "--observe", "so far=a", "--metrics", str(port))
+    try:
+        run.stdin.write(LINE.format("u", "a") * 7)
+        run.stdin.flush()
+        assert run.stdout.readline()
+
+        def asked(path):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as found:
+                return found.read().decode()
+
+        assert asked("/ready") == asked("/health") == "ok\n"
+        names = {line.partition("{")[0].split()[0] for line in asked("/metrics").splitlines() if line[0] != "#"}
+        assert names == {"wpinq_stream_epoch", "wpinq_ledger_budget", "wpinq_ledger_left", "wpinq_ledger_delta",
+                         "wpinq_ledger_delta_left"}  # fmt: skip
+    finally:
+        run.send_signal(signal.SIGTERM)
+    assert run.wait(60) == 0
+
+
+def test_figures_of_what_is_no_stream_are_refused(tmp_path, capsys):
+    (tmp_path / "flow.py").write_text(SCRIPT)
+    (tmp_path / "views.csv").write_text("user,page\nann,a\n")
+    assert main(["run", str(tmp_path / "flow.py"), str(tmp_path / "views.csv"), "--budget", "1", "--metrics", "0"]) == 2
+    assert "--metrics: leave it out; it goes with a stream" in capsys.readouterr().err

@@ -43,6 +43,7 @@ from wpinq.core.measurements.selected import Selection
 from wpinq.core.noise.exponential import PermuteAndFlip
 from wpinq.core.operators.map import choose
 from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.phrase import phrase
 from wpinq.core.pricing.quote import Quote, price
 from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.core.pricing.threshold import l1_sensitivity
@@ -96,7 +97,8 @@ def top(
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     kept = self._then(choose(self._node, names, "top(columns=...)"))
     asked = Asked.of(kept._node.schema, k, keys.bins if isinstance(keys, Selection) else keys)
-    quotes = [_quoted(kept, asked, positive(epsilon, "top(epsilon=...)"), name, analyst)]
+    quotes = [_quoted(kept, asked, positive(epsilon, "top(epsilon=...)"), name, analyst)
+              .worded(phrase(self._node, asked.title))]  # fmt: skip
     if counts is not None:
         named = f"{name}, counts" if name else f"counts of {asked.title}"
         quotes.append(kept.quote(positive(counts, "top(counts=...)"), named, analyst=analyst))

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from wpinq.core.plan.rewrite import rewrite
     from wpinq.core.plan.stability import times_moved
     from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
-    from wpinq.core.pricing.threshold import private_threshold
     from wpinq.core.records.bins import bin_frame
     from wpinq.core.records.blocks import bin_blocks
     from wpinq.core.records.clocks import instant_of
@@ -99,7 +98,6 @@ _NAMES = {
     "core.plan.rewrite": "rewrite",
     "core.plan.stability": "times_moved",
     "core.pricing.privacy_cost": "GAUSSIAN Terms",
-    "core.pricing.threshold": "private_threshold",
     "core.records.bins": "bin_frame",
     "core.records.blocks": "bin_blocks",
     "core.records.clocks": "instant_of",

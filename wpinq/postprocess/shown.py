@@ -64,6 +64,22 @@ def of_noise(half: float, level: Fraction, what: str = "it") -> str:
     return f"noise moves {what} by at most {upwards(half)} with probability {decimal(level * 100)}%"
 
 
+FEW = 1_000
+"""A threshold from which on it is said that few groups pass."""
+
+
+def of_threshold(least: float, what: str = "groups") -> str:
+    """What publishing unnamed groups leaves out, which follows from the price alone, and a warning where that is much.
+
+    >>> of_threshold(324)
+    'groups whose noisy count is below 324 are left out'
+    >>> of_threshold(1614)
+    'groups whose noisy count is below 1,614 are left out: few pass that; more epsilon or a lower at_most lowers it'
+    """
+    text = f"{what} whose noisy count is below {least:,.6g} are left out"
+    return text if least < FEW else f"{text}: few pass that; more epsilon or a lower at_most lowers it"
+
+
 def beside_noise(clauses: Iterable[str]) -> str:
     """What else answers differ by, as sentences; empty where they differ by nothing else.
 
@@ -80,7 +96,7 @@ ROWS, MANY = 10, 30
 
 def heading(about: Mapping[str, Any]) -> str:
     """What was asked of whom, and what it cost."""
-    return f"{_plain(about['query'])} {whose(about)}"
+    return f"{_plain(about['query'])} {whose(about)}" if about["data set"] else _plain(about["query"])
 
 
 def whose(about: Mapping[str, Any]) -> str:
@@ -113,6 +129,21 @@ def texts(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]], 
         halves = [(two - one) / 2 for one, two in zip(low, high, strict=True)]
         columns.append([_plain(column.name), *(noisy(*pair) for pair in zip(column, halves, strict=False))])
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def framed(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]]) -> pl.DataFrame:
+    """A table with the ends of each interval beside its number: `low` and `high` (`c_low`, of several)."""
+    columns: list[pl.Series] = []
+    taken = set(cells.columns)
+    for column in cells.get_columns():
+        columns.append(column)
+        for word, end in zip(("low", "high"), ends.get(column.name, ()), strict=False):
+            name = word if len(ends) == 1 else f"{column.name}_{word}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            columns.append(end.alias(name))
+    return cells.select(columns)
 
 
 def lines(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]]) -> list[str]:

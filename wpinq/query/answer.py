@@ -21,7 +21,7 @@ from wpinq.core.measurements.query import commit
 from wpinq.core.plan.node import sources
 from wpinq.core.pricing.privacy_cost import LAPLACE, Terms
 from wpinq.core.pricing.quote import Quote
-from wpinq.core.pricing.threshold import probability
+from wpinq.core.pricing.threshold import probability, threshold_of
 from wpinq.core.records import canonical
 from wpinq.core.records.blocks import ROWS, Blocks, bin_blocks, plain, together
 from wpinq.core.runs.key_recovery import refuse_unnamed
@@ -147,17 +147,39 @@ class QuotedSql:
         """All that is charged."""
         return [*self.counts, *(entry.quote for entry in self.numbers), *self.losses]
 
-    def explained(self) -> Answer:
-        """What each measurement would cost, as a table; nothing is charged and no record is read."""
+    @property
+    def threshold(self) -> float | None:
+        """The noisy count below which groups are left out, as far as amounts tell; None where they are given."""
+        if self.lost is None or self.known is not None:
+            return None
+        widest = self.counts[self.statement.widest]
+        return threshold_of(widest.node, widest.mechanism, self.lost)
+
+    def _written(self) -> dict[Quote[Any], str]:
+        """How the query has what each quote is of."""
         asked = self.statement
         groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(asked.counts))
+        result = dict(zip(self.counts, [*map(plainly, asked.released["count"]), *groups], strict=True))
         once: dict[Quote[Any], list[str]] = {}
         for number, entry in zip(asked.numbers, self.numbers, strict=True):
             once.setdefault(entry.quote, []).append(number.text)
-        written = [*map(plainly, asked.released["count"]), *groups, *("; ".join(texts) for texts in once.values())]
-        written += ["what is left out"] * len(self.losses)
-        halves = [half_of(asked, quote.query, LEVEL) for quote in self.counts]
-        return explained(self.query, written, [*self.counts, *once, *self.losses], halves)
+        result |= {quote: "; ".join(texts) for quote, texts in once.items()}
+        return result | dict.fromkeys(self.losses, "what is left out")
+
+    def _worded(self) -> QuotedSql:
+        """The same, each quote of which is known by the text of the query, and by its part where there are several."""
+        written = self._written()
+        each = {one: one.worded(f"{text}: {self.query}" if len(written) > 1 else self.query)
+                for one, text in written.items()}  # fmt: skip
+        numbers = [replace(one, quote=each[one.quote]) for one in self.numbers]
+        return replace(self, counts=[each[one] for one in self.counts], numbers=numbers,
+                       losses=[each[one] for one in self.losses])  # fmt: skip
+
+    def explained(self) -> Answer:
+        """What each measurement would cost, as a table; nothing is charged and no record is read."""
+        written = self._written()
+        halves = [half_of(self.statement, quote.query, LEVEL) for quote in self.counts]
+        return explained(self.query, list(written.values()), list(written), halves, self.threshold)
 
     def charge(self) -> Answer:
         """Charge for all of it or nothing, and answer.
@@ -231,7 +253,7 @@ def quoted(
     losses, told = ([], None) if loss is None else ask_lost(
         asked, positive(loss, "sql(loss=...)"), charged, published=not given
     )  # fmt: skip
-    return QuotedSql(query, asked, known, lost, counts, numbers, losses, told)
+    return QuotedSql(query, asked, known, lost, counts, numbers, losses, told)._worded()
 
 
 def _counts(asked: Statement, share: Share, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:

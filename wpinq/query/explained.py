@@ -38,7 +38,10 @@ def explains(query: str) -> str | None:
     return rest
 
 
-def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], halves: Sequence[float]) -> Answer:
+def explained(
+    query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], halves: Sequence[float],
+    threshold: float | None = None,
+) -> Answer:  # fmt: skip
     """A row for each measurement, for which nothing is charged.
 
     Args:
@@ -46,6 +49,7 @@ def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], 
         written: How it has each of them.
         quotes: Their prices.
         halves: Of the first ones, which are counts, by how much noise moves them with probability 0.95.
+        threshold: The noisy count below which groups are left out, where they are not given.
     """
     rows = [
         (
@@ -69,7 +73,7 @@ def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], 
     def found(level: Fraction, simultaneous: bool) -> Released:
         return frame, {}
 
-    return Answer(About(f"EXPLAIN {' '.join(query.split())}", (), intervals=False), found)
+    return Answer(About(f"EXPLAIN {' '.join(query.split())}", (), threshold=threshold, intervals=False), found)
 
 
 def _in_bins(node: Node) -> tuple[float, float | None]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from wpinq.core.ledger import Ledger, allowances, caps
@@ -44,19 +44,38 @@ def openmetrics(ledgers: Mapping[str, Ledger]) -> str:
 
     gauges = list(_gauges(ledgers))
     registry = CollectorRegistry()
-    registry.register(_Found(gauges))
+    registry.register(_Found(lambda: gauges))
     text: str = generate_latest(registry).decode()
     return text
+
+
+def of_stream(ledgers: Mapping[str, Ledger], epoch: Callable[[], int]) -> Any:
+    """A registry of the budgets of a stream and of the number of epochs that were answered, as they are when asked.
+
+    Raises:
+        ExtraError: `prometheus-client` is not installed.
+    """
+    needs("metrics", "run --metrics")
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import GaugeMetricFamily
+
+    def found() -> Iterator[Any]:
+        yield GaugeMetricFamily("wpinq_stream_epoch", "The last epoch that was answered.", epoch())
+        yield from _gauges(ledgers)
+
+    registry = CollectorRegistry()
+    registry.register(_Found(found))
+    return registry
 
 
 class _Found:
     """What was found, as prometheus-client asks for it."""
 
-    def __init__(self, gauges: list[Any]) -> None:
+    def __init__(self, gauges: Callable[[], Iterable[Any]]) -> None:
         self._gauges = gauges
 
     def collect(self) -> Iterator[Any]:
-        yield from self._gauges
+        yield from self._gauges()
 
 
 def _gauges(ledgers: Mapping[str, Ledger]) -> Iterator[Any]:

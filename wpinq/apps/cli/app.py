@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from wpinq.apps.cli.help import Helped
+
 COMMANDS = {
     "degrees": "degrees",
     "graph": "graph",
@@ -47,7 +49,7 @@ class Commands(typer.core.TyperGroup):
         if hasattr(module, "app"):
             alone.add_typer(module.app, name=cmd_name)
         else:
-            alone.command(cmd_name)(getattr(module, COMMANDS[cmd_name]))
+            alone.command(cmd_name, cls=Helped)(getattr(module, COMMANDS[cmd_name]))
         return typer.main.get_group(alone).commands[cmd_name]
 
 

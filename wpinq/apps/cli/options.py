@@ -227,3 +227,8 @@ Keep = Annotated[
         show_default=False,
     ),
 ]
+Metrics = Annotated[
+    str | None,
+    typer.Option("--metrics", metavar="[HOST:]PORT", show_default=False,
+                 help="Answer /metrics (OpenMetrics), /health and /ready; without a host, to this machine alone."),
+]  # fmt: skip

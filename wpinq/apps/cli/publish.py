@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wpinq.apps.cli.publishing import LogJson, Metrics, MetricsFile, Voice, followed, speaking
+from wpinq.apps.cli.options import Metrics
+from wpinq.apps.cli.publishing import LogJson, MetricsFile, Voice, followed, speaking
 from wpinq.errors import BudgetError, PlanError, WpinqError, needs
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def plan(file: File, period: Wanted = None) -> None:
     It is refused where a column that is read is null in every record, as one that was declared as another type is.
     """
     from wpinq.apps.cli.show import aligned
+    from wpinq.postprocess.shown import of_threshold
 
     release = _opened(file)
     found = release.plan(period)
@@ -69,7 +71,7 @@ def plan(file: File, period: Wanted = None) -> None:
     typer.echo(aligned(rows))
     for one in found.questions:
         if one.threshold is not None:
-            typer.echo(f"{one.name}: groups whose noisy count is below {one.threshold:,.6g} are left out.")
+            typer.echo(f"{one.name}: {of_threshold(one.threshold)}.")
     typer.echo(f"\nA period costs {found.price.text}. {found.budget}")
     typer.echo(f"Protects {release.protects}.")
     if found.left_line:
@@ -162,7 +164,8 @@ def verify(file: File, period: Named) -> None:
 
     differs: list[str] = []
     try:
-        differs = _opened(file).verify(period)
+        release = _opened(file)
+        differs = release.verify(period)
     except (BusyError, ChangedError) as error:
         say(str(error))
         raise typer.Exit(_code(error)) from None
@@ -170,7 +173,10 @@ def verify(file: File, period: Named) -> None:
         typer.echo(f"{period}: {one}")
     if differs:
         raise typer.Exit(DIFFERS)
-    typer.echo(f"{period}: every file, every row and the computation are the same.")
+    same = "every file, every row and the computation are the same"
+    if release.file.data.listen is not None:
+        same = "every file and every row are the same; nothing is left that they could be computed from again"
+    typer.echo(f"{period}: {same}.")
 
 
 def _lineage(release: Release) -> Callable[..., Outcome]:

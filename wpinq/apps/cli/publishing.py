@@ -6,25 +6,21 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.errors import SourceError, WpinqError
+from wpinq.errors import SourceError, WpinqError, needs
 
 if TYPE_CHECKING:
     from wpinq.apps.publish import Outcome, Release
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.apps.publish.figures import Figures
+    from wpinq.apps.publish.following import Follower
 
-Metrics = Annotated[
-    str | None,
-    typer.Option("--metrics", metavar="[HOST:]PORT", show_default=False,
-                 help="Answer /metrics (OpenMetrics), /health and /ready; without a host, to this machine alone."),
-]  # fmt: skip
 MetricsFile = Annotated[
     Path | None,
     typer.Option("--metrics-file", metavar="PATH", show_default=False,
@@ -99,12 +95,24 @@ def speaking(release: Release, metrics: str | None, file: Path | None, *, lines:
     if metrics is not None and voice.figures is not None:
         from wpinq.apps.publish.endpoint import Endpoint
 
-        voice.endpoint = Endpoint(metrics, voice.figures)
+        voice.endpoint = Endpoint(metrics, voice.figures.registry)
     try:
         yield voice
     finally:
         if voice.endpoint is not None:
             voice.endpoint.close()
+
+
+def _door(release: Release, follower: Follower, *, once: bool) -> AbstractContextManager[object]:
+    """Takes records, where a release has them sent to it."""
+    if follower.intake is None or once:
+        return nullcontext()
+    needs("serve", "data.listen")
+    from wpinq.apps.cli.errors import say
+    from wpinq.apps.serve.intake import taking
+
+    say(f"Records are taken at http://{release.file.data.listen}/, by POST of JSON.")
+    return taking(release.file, follower.schema, follower.intake, follower.clock)
 
 
 def followed(release: Release, voice: Voice, *, once: bool) -> bool:
@@ -114,7 +122,7 @@ def followed(release: Release, voice: Voice, *, once: bool) -> bool:
     stop, follower, said, well = threading.Event(), release.follow(), "", True
     every = 60.0 if release.file.stream is None else release.file.stream.every
     try:
-        with ending(stop):
+        with ending(stop), _door(release, follower, once=once):
             while True:
                 interruptible()
                 try:

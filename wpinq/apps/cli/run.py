@@ -49,6 +49,7 @@ def run(
     keep: options.Keep = None,
     to: options.To = None,
     status: options.Status = None,
+    metrics: options.Metrics = None,
 ) -> None:
     """Run a dataflow script and answer the bins asked for.
 
@@ -62,9 +63,10 @@ def run(
 
         _refuse_of_stream(place, processes=place.engine is not None)
         stream = Stream(place, script, budget, every, lateness, recover, keep)
-        answer(stream, load(dataflow), asked, Outputs(json, to or (), status))
+        answer(stream, load(dataflow), asked, Outputs(json, to or (), status, metrics))
         return
-    if given := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status)) if value]:
+    if given := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status),
+                                                 ("--metrics", metrics)) if value]:  # fmt: skip
         raise PlanError(f"{given[0]}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one).")
     if place.index and recover is not None:
         raise PlanError("--index: leave it out beside --recover, which keeps the records itself.")

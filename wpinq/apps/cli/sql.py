@@ -17,12 +17,16 @@ from wpinq.apps.cli.bins import parse_bins, parse_value
 from wpinq.apps.cli.outputs import check_outputs, write_json
 from wpinq.apps.cli.tables import Tables, of_tables, protect, rehearsed
 from wpinq.errors import BinError, PlanError, SourceError
+from wpinq.exact import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wpinq.apps.cli.inputs import Input
+    from wpinq.collection import Collection
     from wpinq.core import Schema
+    from wpinq.query.answer import QuotedSql
+    from wpinq.query.statement import Statement
 
 
 def _functions(wanted: bool) -> None:
@@ -113,7 +117,7 @@ def sql(
     """
     from wpinq.apps.cli.show import protected, protects_line, shown
     from wpinq.core import Terms, sources
-    from wpinq.query import prepare
+    from wpinq.query import prepare, quoted
     from wpinq.query import sql as answered
     from wpinq.query.budget_split import shared
     from wpinq.query.explained import explains
@@ -133,11 +137,7 @@ def sql(
     limits = dict(parse_bounds(entry) for entry in bounds or [])
     with rehearsed(places) as empty:
         asked = prepare(query, {**free, **empty}, limits)
-        read_by = {id(data.reader) for data in sources(asked.groups._node)}
-        ways = {one.through[1] for one in places.values() if one.through}
-        unread = {name for name, one in empty.items() if id(sources(one._node)[0].reader) not in read_by}
-        if unread := {name for name in unread if (places[name].name or name) not in ways}:
-            raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
+        _insist_on_read(asked, places, empty)
         groups = None if keys is None else read_keys(keys, asked.schema)
         shared(asked, Terms(cost, noise, bell, chance, call="sql"), given=groups is not None or not asked.keys)
         if explain:
@@ -145,6 +145,9 @@ def sql(
                 one.insist_on_a_number()
             asked.explain(cost, groups is not None, bell)
             typer.echo(protects_line(asked.groups._node))
+            if asked.keys and groups is None and chance is not None:
+                _publishing(quoted(query, {**free, **empty}, epsilon=cost, rho=bell, mechanism=noise, delta=chance,
+                                   bounds=limits), chance)  # fmt: skip
             return
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
@@ -160,6 +163,25 @@ def sql(
         write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
     nothing = before == [one.remaining() for one in ledgers.values()]
     typer.echo(shown(answer, list(ledgers.values()), free=nothing))
+
+
+def _insist_on_read(asked: Statement, places: Mapping[str, Input], empty: Mapping[str, Collection]) -> None:
+    """Refuse a table that the query does not read."""
+    from wpinq.core import sources
+
+    read_by = {id(data.reader) for data in sources(asked.groups._node)}
+    ways = {one.through[1] for one in places.values() if one.through}
+    unread = {name for name, one in empty.items() if id(sources(one._node)[0].reader) not in read_by}
+    if unread := {name for name in unread if (places[name].name or name) not in ways}:
+        raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
+
+
+def _publishing(asked: QuotedSql, delta: Fraction) -> None:
+    """Say what publishing groups that nobody named leaves out, which follows from the price."""
+    from wpinq.postprocess.shown import of_threshold
+
+    if asked.threshold is not None:
+        typer.echo(f"Published at delta {decimal(delta)}: {of_threshold(asked.threshold)}.")
 
 
 def _check(places: Mapping[str, Input], epsilon: str | None, rho: str | None, budget: str | None) -> None:

@@ -7,8 +7,8 @@ closed epoch never change, and nothing is charged for them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,11 +41,13 @@ class Outputs:
         json: A file that gets a JSON line for each answer; "-" is standard output, which has text else.
         to: Sinks, as `open_sink` reads them.
         status: A file that tells the curator at each epoch how the stream is doing.
+        metrics: Where /metrics, /health and /ready are answered: a port of this machine, or host:port.
     """
 
     json: Path | None = None
     to: Sequence[str] = ()
     status: Path | None = None
+    metrics: str | None = None
 
     @property
     def lines(self) -> bool:
@@ -88,11 +90,37 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]],
         questions = Questions(views._data.version, measurements, bins, kept.since, LEVEL)
         say(protects_line(views._node))  # what is printed on standard output is answers alone
         place = stream.recover
-        with closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery:
-            _go_on(stream, views, Answers(views, questions, delivery), outputs)
+        with (
+            closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery,
+            watched(views, outputs.metrics) as seen,
+        ):
+            _go_on(stream, views, Answers(views, questions, delivery), outputs, seen)
 
 
-def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs) -> None:
+@contextmanager
+def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
+    """Answer a scraper for as long as a stream runs; what it gives says that an epoch was answered.
+
+    Raises:
+        SourceError: The address cannot be listened on.
+    """
+    if address is None:
+        yield lambda: None
+        return
+    from wpinq.apps.publish.endpoint import Endpoint
+    from wpinq.tools.openmetrics import of_stream
+
+    data = views._data
+    endpoint = Endpoint(address, of_stream({data.name: data.ledger}, lambda: views.epoch))
+    try:
+        yield lambda: endpoint.alive(ready=True)
+    finally:
+        endpoint.close()
+
+
+def _go_on(
+    stream: Stream, views: Live, answers: Answers, outputs: Outputs, seen: Callable[[], None]
+) -> None:  # fmt: skip
     """Answer epoch after epoch, after those that a sink has not got."""
     feed, going = stream.feed(views), True
     if views.epoch:
@@ -103,6 +131,7 @@ def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs) -> N
         for release in answers.fresh():
             _print(release.rows, outputs.lines)
             answers.delivery.offer(release)
+        seen()
         if outputs.status is not None:
             write_status(outputs.status, views, answers)
     answers.delivery.finish()

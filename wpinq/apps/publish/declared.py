@@ -35,11 +35,13 @@ class Data(Table, frozen=True):
     """Where records come from, and how they are protected: the arguments of `wpinq.protect`.
 
     `{date}` in `source`, `query` and `where` is the period's name, `{start}` and `{end}` are its first instant and the
-    first one after it. `processes` says in how many processes answers are computed, which changes none.
+    first one after it. With `listen` instead of `source`, `host:port`, records
+    are sent there. `processes` says in how many processes answers are computed, which changes none.
     """
 
-    source: str
     ledger: str
+    source: str = ""
+    listen: str | None = None
     unit: Person | None = None
     name: str = "data"
     columns: dict[str, str] | list[str] | None = None
@@ -70,13 +72,15 @@ class Schedule(Table, frozen=True):
     """Which periods there are.
 
     `at` is the column of a record's time, which says in which one it is, by the clocks of `zone`: the short form of a
-    `where` with `{start}` and `{end}`.
+    `where` with `{start}` and `{end}`. On the days of `again`, which are declared before anything is known of them,
+    a period that was not begun is charged as records of that day, whether or not any came late since others asked.
     """
 
     every: Every = "day"
     at: str | None = None
     first: str | None = None
     zone: str = "UTC"
+    again: tuple[str, ...] = ()
 
 
 class Question(Table, frozen=True):
@@ -167,6 +171,18 @@ class Stream(Table, frozen=True):
     late: Literal["drop", "next"] = "drop"
 
 
+class Intake(Table, frozen=True):
+    """How records that are sent are taken: see `wpinq.apps.publish.intake`.
+
+    `keys` is the directory of the periods' keys, which no backup shall hold; `requests` is how many one address
+    may make in a minute, 0 for any number, where a proxy in front bounds them; `body` how many bytes one may have.
+    """
+
+    keys: str | None = None
+    requests: Annotated[int, msgspec.Meta(ge=0)] = 600
+    body: Annotated[int, msgspec.Meta(ge=1, le=16 << 20)] = 65_536
+
+
 class Alerts(Table, frozen=True):
     """Where it is told when less than a share of the budget is left."""
 
@@ -185,6 +201,7 @@ class File(Table, frozen=True):
     checks: Checks = Checks()
     about: Words = Words()
     stream: Stream | None = None
+    intake: Intake = Intake()
     alerts: Alerts | None = None
     page: Page | None = None
     name: str | None = None

@@ -9,7 +9,6 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from wpinq.apps.publish.figures import Figures
 from wpinq.errors import SourceError
 
 PATIENCE = 3600.0
@@ -30,7 +29,7 @@ class Endpoint:
 
     Args:
         address: A port, for this machine alone, or host:port.
-        figures: What is told.
+        registry: What is told, of prometheus-client.
 
     Raises:
         SourceError: The address cannot be listened on.
@@ -39,13 +38,13 @@ class Endpoint:
         ready: Whether the last look at the stream or the period went well.
     """
 
-    def __init__(self, address: str, figures: Figures) -> None:
+    def __init__(self, address: str, registry: Any) -> None:
         from prometheus_client import make_wsgi_app
 
         host, _, port = address.rpartition(":")
         self.ready = False
         self._seen = time.monotonic()
-        self._metrics: Any = make_wsgi_app(figures.registry)
+        self._metrics: Any = make_wsgi_app(registry)
         try:
             self._server = make_server(host or "127.0.0.1", int(port), self._answer, _Server, _Silent)
         except (OSError, ValueError, OverflowError) as error:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from wpinq.apps.publish.declared import Stream
+from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.publisher import Outcome, Publisher
 from wpinq.apps.publish.spool import Spool
@@ -43,19 +45,28 @@ class Follower:
 
     def __init__(self, publisher: Publisher, ticks: Callable[[], float] | None = None) -> None:
         file, home = publisher.file, publisher.home
-        if file.stream is None:
+        if file.stream is None and file.data.listen is None:
             raise PlanError("follow: the release file has no [stream]; publish its periods with run.")
-        self._publisher, self._stream = publisher, file.stream
-        self._schema, at = schema_of(file.data, home), file.stream.at
-        if at is not None and (at not in self._schema or self._schema[at].kind not in (Kind.TIME, Kind.INSTANT)):
-            raise PlanError(f"stream.at: {at!r} is no column of times; there are {self._schema}.")
+        self._publisher, self._stream = publisher, file.stream or Stream()
+        self.schema, at = schema_of(file.data, home), self._stream.at
+        if at is not None and (at not in self.schema or self.schema[at].kind not in (Kind.TIME, Kind.INSTANT)):
+            raise PlanError(f"stream.at: {at!r} is no column of times; there are {self.schema}.")
         place = spool_of(file.data, publisher.name, home)
-        late = file.stream.late == "next"
-        self._spool = Spool(place, self._schema, at, file.period, publisher.clock(), late=late)
+        self.intake, late = publisher.opening.intake, self._stream.late == "next"
+        if self.intake is not None:
+            self.intake.hold(publisher.clock())
+        self._spool: Spool | Intake = self.intake or Spool(
+            place, self.schema, at, file.period, publisher.clock(), late=late
+        )
         self._reader: Growing | Followed | None = None
         self._told: dict[str, str] = {}
         self._ticks, self._shown = ticks, False
         self._seen: tuple[dt.datetime, float] | None = None
+
+    @property
+    def clock(self) -> Callable[[], dt.datetime]:
+        """The time."""
+        return self._publisher.clock
 
     def step(self) -> Iterator[Outcome | WpinqError]:
         """Take in what came, close the periods that are over, and publish what is closed; say what is new.
@@ -64,12 +75,13 @@ class Follower:
             SourceError: The stream cannot be read, or what came not kept. The next step begins where this one did.
         """
         now = self._now()
-        try:
-            self._reader = self._reader or self._opened()
-            self._spool.take(self._reader, now)
-        except BaseException:
-            self._left()  # it may have read what was not kept
-            raise
+        if isinstance(self._spool, Spool):
+            try:
+                self._reader = self._reader or self._opened()
+                self._spool.take(self._reader, now)
+            except BaseException:
+                self._left()  # it may have read what was not kept
+                raise
         self._spool.close(now, dt.timedelta(seconds=self._stream.lateness))
         if not self._shown:  # of a process that was killed after it had published a period
             with self._publisher.register.locked():
@@ -117,7 +129,7 @@ class Follower:
 
     def _forget(self) -> None:
         """Delete the records of published periods but the last few, where the release file says so."""
-        if self._stream.keep is None:
+        if self._stream.keep is None or not isinstance(self._spool, Spool):
             return
         waiting = self._waiting()
         done = [one for one in self._spool.closed() if one not in waiting]
@@ -135,8 +147,8 @@ class Follower:
         if topic is not None:
             from wpinq.streaming.kafka import Followed
 
-            return Followed(topic, self._schema, positions)
+            return Followed(topic, self.schema, positions)
         from wpinq.streaming.file_tail import Growing
 
         source = str(self._publisher.home / data.source)
-        return Growing(source, self._schema, [positions], history=True, **form_of(data))
+        return Growing(source, self.schema, [positions], history=True, **form_of(data))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from wpinq import Unit, users
 from wpinq.apps.publish.budgets import Allowance, asked_of
 from wpinq.apps.publish.declared import Data, Person, Schedule
+from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.rows import PeriodSource, condition
 from wpinq.core import ChosenRows, Kind, Ledger, Reader, Schema, columns_after, instant_of
@@ -40,19 +41,21 @@ class Opening:
         home: The directory that relative paths start from.
         schedule: Which periods there are, and which column says in which one a record is.
         columns: Gives the columns of a stream's records, whose periods are not there yet.
+        intake: Where records that are sent are held, until they are destroyed.
     """
 
     def __init__(
-        self, data: Data, home: Path, schedule: Schedule | None = None, columns: Callable[[], Schema] | None = None
-    ) -> None:
-        self._data, self._home, self._schema = data, home, columns
+        self, data: Data, home: Path, schedule: Schedule | None = None, columns: Callable[[], Schema] | None = None,
+        intake: Intake | None = None,
+    ) -> None:  # fmt: skip
+        self._data, self._home, self._schema, self.intake = data, home, columns, intake
         self._schedule = schedule or Schedule()
         self.unit = unit_of(data.unit)
         self.ledger = home / data.ledger
 
     def shown(self, period: Period) -> str:
         """The source of a period, without passwords, which a URL holds before its host or among its parameters."""
-        text = period.filled(self._data.source)
+        text = period.filled(self._data.source) or "what was sent"
         scheme, _, rest = text.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if URL.match(text) else text
 
@@ -77,9 +80,13 @@ class Opening:
         if allowance is not None:
             book = self._opened(allowance, name)
         told: dict[str, Any] = {"columns": self._columns(), **self._words()}
-        source, where = self._source(period), self._where(period)
+        where = self._where(period)
         if self.by_rows:
             source, told = self._rows(period), {}
+        elif self.intake is not None:
+            source, told = self.intake.open_reader(period), {}
+        else:
+            source = self._source(period)
         return protect(
             source, ledger=book, name=name, version=version, unit=self.unit, where=where,
             derive=self._data.derive or None, engine=engine_of(self._data.processes), index=index, **told,
@@ -109,7 +116,7 @@ class Opening:
                     raise ChangedError(f"{period.name}: was charged for other records than {self.shown(period)} holds;"
                                        " nothing was charged. Put the old ones back, or say --again to charge for these"
                                        " too: who is in both loses both.") from None  # fmt: skip
-            version = str(int(version) + 1)
+            version = following(version)
 
     def imagined(self, period: Period, *, curves: bool) -> Collection:
         """The same without records, in memory: mistakes and prices show in it.
@@ -140,6 +147,8 @@ class Opening:
         Raises:
             SourceError: They are not there.
         """
+        if self.intake is not None:
+            return self.intake.open_reader(period)
         return open_source(self._source(period), columns=self._columns(), **self._words())
 
     def rows(self, period: Period) -> ChosenRows:
@@ -208,6 +217,18 @@ class Opening:
     def _words(self) -> dict[str, Any]:
         names = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
         return {name: getattr(self._data, name) for name in names}
+
+
+def following(version: str) -> str:
+    """The next version: of a number the next one, of a day with a number behind it.
+
+    >>> following("1"), following("2026-12-05"), following("2026-12-05.2")
+    ('2', '2026-12-05.2', '2026-12-05.3')
+    """
+    day, point, number = version.partition(".")
+    if version.isdigit():
+        return str(int(version) + 1)
+    return f"{day}.{int(number) + 1 if point else 2}"
 
 
 def unit_of(given: Person | None) -> Unit:

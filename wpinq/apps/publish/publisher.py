@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
 from wpinq.apps.publish.checks import PAST, Column, columns, doubts
@@ -20,6 +21,7 @@ from wpinq.apps.publish.files import digest, found, put
 from wpinq.apps.publish.index import pages, published
 from wpinq.apps.publish.index import put as put_page
 from wpinq.apps.publish.input import FIRST, Opening
+from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.nulls import empty, told
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
@@ -77,8 +79,10 @@ class Publisher:
         clock: Callable[[], dt.datetime],
     ) -> None:  # fmt: skip
         self.file, self.name, self.home, self.definition = file, name, home, definition
-        columns = None if file.stream is None else partial(schema_of, file.data, home)
-        self.opening = Opening(spooled(file, name, home), home, file.period, columns)
+        sent = file.data.listen is not None
+        columns = None if file.stream is None and not sent else partial(schema_of, file.data, home)
+        intake = Intake(file, name, home, schema_of(file.data, home)) if sent else None
+        self.opening = Opening(spooled(file, name, home), home, file.period, columns, intake)
         self.register = Register(self.opening.ledger, name)
         self.places, self.clock = places, clock
 
@@ -105,7 +109,8 @@ class Publisher:
             place.check(period, fresh=fresh)
         if record is None or fresh:
             record = self._compute(period, again=again, check=check)
-        elif record.stage == "published":
+        self._destroy(period)
+        if record.stage == "published":
             self._unchanged(record, period)
             self.show()
             return Outcome(period.name, "was published before", self._cost(record))
@@ -119,6 +124,11 @@ class Publisher:
         self.register.enter(replace(record, stage="published"))
         self.show()
         return Outcome(period.name, "published", self._cost(record))
+
+    def _destroy(self, period: Period) -> None:
+        """Destroy the records that were sent for a period, and their keys: its charge and its answers are durable."""
+        if self.opening.intake is not None:
+            self.opening.intake.destroy(period)
 
     def deliver(self, period: Period) -> Outcome:
         """Deliver a published period again, for nothing, to each sink that lacks it, from the files that are kept.
@@ -208,13 +218,14 @@ class Publisher:
         """Charge for a period and compute it; what was charged before is free."""
         allowance = Allowance(self.file.budget, self.register, period)
         old = self.register.records().get(period.name)
-        views = self.opening.versioned(period, FIRST if old is None else old.version, allowance, again=again)
+        version = (self._day() or FIRST) if old is None else old.version
+        views = self.opening.versioned(period, version, allowance, again=again)
         data = sources(views._node)[0]
         promise = data.ledger.known.promise
         asked = self.asked(views, promise)
         if not again:
             self._same(period, asked)
-        if (nulls := self.nulls(period, asked, data.reader)) is not None:
+        if self.opening.intake is None and (nulls := self.nulls(period, asked, data.reader)) is not None:
             if check:
                 raise SourceError(nulls)
             warnings.warn(nulls, RuntimeWarning, stacklevel=2)
@@ -243,6 +254,11 @@ class Publisher:
         record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
         self.register.enter(record)
         return record
+
+    def _day(self) -> str | None:
+        """Today, where the release file declares that records are taken as they are on this day."""
+        day = str(self.clock().astimezone(ZoneInfo(self.file.period.zone)).date())
+        return day if day in self.file.period.again else None
 
     def nulls(self, period: Period, asked: list[Asked], reader: Reader) -> str | None:
         """Which columns that the questions read are null in every record of a period, as a sentence for the curator.
@@ -310,7 +326,7 @@ class Publisher:
         if record.definition != self.definition:
             warnings.warn(f"{period.name}: the questions or keys changed since it was published; it stays as it is.",
                           RuntimeWarning, stacklevel=2)  # fmt: skip
-        if self.changed(record, period):
+        if self.opening.intake is None and self.changed(record, period):
             what = "records of this period came late or changed" if self.opening.by_rows else (
                 f"{self.opening.shown(period)} changed"
             )  # fmt: skip

@@ -18,7 +18,7 @@ from wpinq.apps.publish.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection
-from wpinq.core import Terms, private_threshold
+from wpinq.core import Terms
 from wpinq.errors import PlanError
 from wpinq.sources.databases.postgres import quoted
 
@@ -138,13 +138,8 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
     measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     price = Price.of(asked.quotes, asked.lost or Fraction(0), promise)
     told = [quote for quote in asked.quotes if quote not in asked.losses]
-    least = None
-    if asked.lost is not None:
-        widest = asked.counts[asked.statement.widest]
-        unit = widest.node.resolution * widest.mechanism.grid
-        least = float(private_threshold(widest.node, widest.mechanism, asked.lost) / unit)
     expected = _expected(told, measured)
-    return Asked(question, " ".join(text.split()), asked.quotes, price, expected, answer, least)
+    return Asked(question, " ".join(text.split()), asked.quotes, price, expected, answer, asked.threshold)
 
 
 def _noise(question: Question) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from wpinq.apps.publish.declared import (
     Checks,
     Data,
     File,
+    Intake,
     Page,
     Person,
     Question,
@@ -30,13 +31,13 @@ from wpinq.apps.publish.declared import (
     Table,
     Words,
 )
-from wpinq.core import Asked
+from wpinq.core import Asked, Kind, declared_kinds
 from wpinq.errors import ExactnessError, PlanError, SourceError
 from wpinq.exact import positive
 
 TABLES: dict[str, type[Table]] = {
     "data": Data, "data.unit": Person, "budget": Budget, "period": Schedule, "question": Question, "sink": Sink,
-    "checks": Checks, "words": Words, "stream": Stream, "alerts": Alerts, "page": Page,
+    "checks": Checks, "words": Words, "stream": Stream, "intake": Intake, "alerts": Alerts, "page": Page,
 }  # fmt: skip
 LATER = ("rho", "mechanism", "within", "loss", "at_most")
 """Keys of a question that digests of older releases know nothing of."""
@@ -176,6 +177,11 @@ def _check(file: File, call: str) -> None:
     except (KeyError, ValueError, OSError):  # not found, no name of a file, a directory
         raise PlanError(f"{call}: period.zone: {file.period.zone[:40]!r} is no zone of time; write UTC or Europe/Berlin"
                         " for example.") from None  # fmt: skip
+    for day in file.period.again:
+        try:
+            dt.date.fromisoformat(day)
+        except ValueError:
+            raise PlanError(f"{call}: period.again: {day[:40]!r} is no day; write [2026-12-05] for example.") from None
     _check_budget(file.budget, call)
     if file.budget.rho is None and file.budget.accounting == "pure" and any(one.rho for one in file.question):
         raise PlanError(f"{call}: no epsilon bounds Gaussian noise; give [budget] rho, or accounting = 'renyi' too.")
@@ -190,7 +196,13 @@ def _check(file: File, call: str) -> None:
                         " 'out/{date}'.")  # fmt: skip
     if file.checks.totals is not False and not file.checks.totals > 0:
         raise PlanError(f"{call}: checks.totals: write a share above zero such as 0.5, or false.")
-    if file.stream is not None:
+    if file.data.listen is not None:
+        _check_intake(file, call)
+    elif not file.data.source:
+        raise PlanError(f"{call}: key 'source' is missing in data; or give listen, where records are sent.")
+    elif file.intake != Intake():
+        raise PlanError(f"{call}: [intake] goes with data.listen.")
+    elif file.stream is not None:
         _check_stream(file.stream, file.data, file.period, call)
     elif file.data.source.startswith("kafka://"):
         raise PlanError(f"{call}: a topic is followed; say in [stream] which column is a record's time (at), and how"
@@ -201,6 +213,37 @@ def _check(file: File, call: str) -> None:
         raise PlanError(f"{call}: every period would read the same records; say in [period] which column is a record's "
                         "time (at), or write {date} into data.source or data.query, or {start} and {end} into "
                         "data.where.")  # fmt: skip
+
+
+TAKEN = (Kind.INT, Kind.FLOAT, Kind.TEXT, Kind.BOOL, Kind.DATE, Kind.TIME, Kind.INSTANT)
+"""Types of columns that JSON can say."""
+
+
+def _check_intake(file: File, call: str) -> None:
+    """Refuse what does not go with records that are sent."""
+    data, host = file.data, (file.data.listen or "").rpartition(":")
+    if not host[0] or not host[2].isdigit() or int(host[2]) > 65_535:
+        raise PlanError(f"{call}: data.listen: write an address and a port, such as '127.0.0.1:8232'.")
+    if data.source or data.query or data.table or file.period.at or "{" in (data.where or ""):
+        raise PlanError(f"{call}: data.listen: records are sent, so leave out source, query, table, period.at and"
+                        " {start} in where; [stream] says which column is a record's time.")  # fmt: skip
+    if not isinstance(data.columns, dict):
+        raise PlanError(f"{call}: data.columns: name those of a record with their types, such as {{ install = 'text',"
+                        " feature = 'text' }.")  # fmt: skip
+    kinds = {name: kind or Kind.TEXT for name, kind in declared_kinds(data.columns, "data")}
+    for name, kind in kinds.items():
+        if kind not in TAKEN:
+            raise PlanError(f"{call}: data.columns: {name} is a {kind.value}, which JSON cannot say; take text.")
+    if data.unit is not None and data.unit.column not in kinds:
+        raise PlanError(f"{call}: data.unit.column: {data.unit.column!r} is no column; there are {', '.join(kinds)}.")
+    stream = file.stream or Stream()
+    if stream.at is not None and kinds.get(stream.at) not in (Kind.TIME, Kind.INSTANT):
+        raise PlanError(f"{call}: stream.at: {stream.at!r} is no column of times; there are {', '.join(kinds)}.")
+    if stream.late != "drop" or stream.keep is not None:
+        raise PlanError(f"{call}: [stream]: records that are sent are destroyed, and none is counted in another period;"
+                        " leave out keep and late.")  # fmt: skip
+    if not (stream.lateness >= 0 and stream.every > 0):
+        raise PlanError(f"{call}: [stream]: lateness is not negative, and every is above zero.")
 
 
 def _check_stream(stream: Stream, data: Data, period: Schedule, call: str) -> None:

@@ -22,7 +22,7 @@ TOPIC = "kafka://"
 
 def spooled(file: File, name: str, home: Path) -> Data:
     """What the release file says of records, with those of a stream where its spool puts them when a period closes."""
-    if file.stream is None:
+    if file.stream is None or file.data.listen is not None:
         return file.data
     source = f"{spool_of(file.data, name, home).resolve()}/{{date}}/*.parquet"
     return msgspec.structs.replace(
@@ -61,6 +61,9 @@ def schema_of(data: Data, home: Path) -> Schema:
         SourceError: It is not there, or its columns need types.
     """
     topic = topic_of(data)
+    if data.listen is not None and data.columns is not None:
+        sent = declared_kinds(data.columns, "data")
+        return Schema(tuple(Column(name, kind or Kind.TEXT) for name, kind in sent))
     if topic is None:
         return open_source(str(home / data.source), columns=data.columns, **form_of(data)).schema
     from wpinq.streaming.messages import log_of

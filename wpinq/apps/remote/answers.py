@@ -12,6 +12,7 @@ from wpinq.apps.remote import wire
 from wpinq.apps.remote.transport import PIECE, Transport, as_json, quoted
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import Amount, exact
+from wpinq.postprocess import shown
 
 
 class RemoteQuote:
@@ -32,6 +33,8 @@ class RemoteQuote:
                 "" if one.half_width is None else f", within {one.half_width:g} with probability {self.price.level:g}"
             )
             lines.append(f"  {one.column}: {one.mechanism} noise of scale {one.scale:g}{half}")
+        if self.price.threshold is not None:
+            lines.append(f"  {shown.of_threshold(self.price.threshold)}")
         for now, after in zip(self.price.now, self.price.after, strict=True):
             own = f", {after.own} of the own cap {after.cap}" if after.cap is not None else ""
             lines.append(f"  afterwards {after.left} of {now.budget} is left of {now.data!r}{own}")
@@ -117,7 +120,11 @@ class RemoteAnswer:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The rows as a Polars frame."""
+        """The rows as a Polars frame, each noisy number with the ends of its interval, `low` and `high`."""
+        return shown.framed(self._cells, self._ends)
+
+    @property
+    def _cells(self) -> pl.DataFrame:
         return pl.DataFrame(self.rows, schema=list(self.columns), orient="row")
 
     @property
@@ -134,5 +141,38 @@ class RemoteAnswer:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.frame.__arrow_c_stream__(requested_schema)
 
+    def interval(self) -> tuple[float, float]:
+        """The interval that holds, but for noise, the one true number with the probability that `about` says.
+
+        Raises:
+            PlanError: There are several numbers, or it follows from several and has none.
+        """
+        self.value  # noqa: B018  refuses several
+        ((ends,),) = self.intervals
+        if ends is None:
+            raise PlanError("it follows from several noisy numbers, and has no interval; ask for each of them.")
+        return ends
+
+    @property
+    def _ends(self) -> dict[str, tuple[pl.Series, pl.Series]]:
+        """For each column of noisy numbers, where the interval around each of them begins and ends."""
+        found = {}
+        for place, name in enumerate(self.columns):
+            cells = [row[place] for row in self.intervals]
+            if any(cells):
+                low, high = ([None if one is None else float(one[end]) for one in cells] for end in (0, 1))
+                found[name] = (pl.Series(low, dtype=pl.Float64), pl.Series(high, dtype=pl.Float64))
+        return found
+
     def __repr__(self) -> str:
-        return f"{self.frame}"
+        return "\n".join([f"<{shown.heading(self._told)}>", *shown.lines(self._cells, self._ends),
+                          *shown.footnotes(self._told)])  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return shown.html(self._told, self._cells, self._ends)
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        """What describes it; of a published window, which period it is."""
+        window = {"query": self.about.get("period", "an answer"), "data set": "", "threshold": None, "beside noise": ()}
+        return {**window, "intervals are of": None, **self.about}

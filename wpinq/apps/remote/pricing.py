@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import msgspec
+
 from wpinq import Quote
 from wpinq.apps.remote.wire import Expected, Left, Priced, told
 from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
@@ -79,4 +81,5 @@ def priced_sql(asked: QuotedSql, analyst: str | None) -> Priced:
     """
     labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
     names = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
-    return priced(asked.quotes, analyst, names, asked.lost or Fraction(0))
+    found = priced(asked.quotes, analyst, names, asked.lost or Fraction(0))
+    return msgspec.structs.replace(found, threshold=asked.threshold)

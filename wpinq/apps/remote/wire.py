@@ -209,6 +209,7 @@ class Priced(Told, frozen=True):
         after: What will be left.
         more: How many further questions of this kind the caps and budgets allow after it, 1,000 at most.
         fits: Whether caps and budgets allow it.
+        threshold: The noisy count below which groups are left out, where none were named.
     """
 
     cost: dict[str, str]
@@ -219,6 +220,7 @@ class Priced(Told, frozen=True):
     after: list[Left]
     more: int
     fits: bool = True
+    threshold: float | None = None
 
 
 class Answered(Told, frozen=True):

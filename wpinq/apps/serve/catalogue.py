@@ -197,7 +197,7 @@ def _measured(data: Opened) -> dict[str, Served]:
         raise PlanError(f"data.{data.name}.meanings: {min(unknown)!r} is no measurement; there are {', '.join(made)}.")
     for one in made.values():
         settle(one)
-    meanings = {name: data.file.meanings.get(name, one.node.title) for name, one in made.items()}
+    meanings = {name: data.file.meanings.get(name, one.quote.label) for name, one in made.items()}
     return {f"{data.name}.{name}": Served(f"{data.name}.{name}", data.name, meanings[name], one)
             for name, one in made.items()}  # fmt: skip
 

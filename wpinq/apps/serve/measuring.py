@@ -41,7 +41,7 @@ async def measure(call: Call[Measure]) -> Measured:
 
         def answer() -> Served:
             settle(made)
-            return Served(f"{OWN}{made.question[:32]}", data, body.name or made.node.title, made)
+            return Served(f"{OWN}{made.question[:32]}", data, made.quote.label, made)
 
         return Charged(made.key_owner.name, answer)
 

@@ -241,24 +241,20 @@ class Answer:
         return found
 
     def _framed(self, found: Released) -> pl.DataFrame:
-        cells, ends = found
-        columns: list[pl.Series] = []
-        taken = set(cells.columns)
-        for column in cells.get_columns():
-            columns.append(column)
-            for word, end in zip(("low", "high"), ends.get(column.name, ()), strict=False):
-                name = word if len(ends) == 1 else f"{column.name}_{word}"
-                while name in taken:
-                    name += "_"
-                taken.add(name)
-                columns.append(end.alias(name))
-        return pl.DataFrame(columns)
+        return shown.framed(*found)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return self._usual[0].height
+
+    def __str__(self) -> str:
+        try:
+            self._usual  # noqa: B018  what is printed has its numbers
+        except WpinqError:
+            return repr(self)
+        return repr(self)
 
     def __repr__(self) -> str:
         found = self.__dict__.get("_usual")

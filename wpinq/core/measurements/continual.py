@@ -66,7 +66,7 @@ class ContinualMeasurement(Measurement):
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
         self._first, self._closed, self._root = 0, 0, quote.node
-        secret = self.key_owner.ledger.secret
+        secret = self.key_owner.secret
         self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
         self._noises = Words(secret.derive("continual noise", quote.key))
         self._levels: dict[tuple[int, int], Mechanism] = {}

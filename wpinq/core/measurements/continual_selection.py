@@ -91,7 +91,7 @@ class ContinualSelection(ContinualMeasurement):
         asked = self._asked(epoch)
         names, counts = redacted("release", lambda: self._at(asked))
         table = ordered(names, counts, self.node.schema, whole=self.node.held.whole)
-        about = About(self.name or self.node.title, (self,), self.delta, self._threshold(asked) / self._unit)
+        about = About(self.quote.label, (self,), self.delta, self._threshold(asked) / self._unit)
 
         def found(level: Fraction, simultaneous: bool) -> Released:
             half = self.interval(level, max(table.height, 1) if simultaneous else 1, asked)

@@ -55,6 +55,7 @@ def quote(
     measure(epsilon=0.1)  geometric noise of scale 10
       noise moves a bin by 9.983 on average, and by at most 30 with probability 0.95
       data set 'records': epsilon 0.1
+      published by release(delta=0.000001): bins whose noisy count is below 133 are left out
       now: epsilon 0.1 to pay; data set 'records' has 1000000 left, and 999999.9 afterwards
     >>> views.measure(quote=quote).epsilon
     Fraction(1, 10)

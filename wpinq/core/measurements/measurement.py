@@ -208,7 +208,7 @@ class Measurement(ChargedQuery):
         shown, totals = zip(*redacted("release", lambda: [self._above(one, tau) for one in blocks]), strict=True)
         counts, node = self._divided(np.concatenate(totals)), self.node
         table = ordered(pl.concat(shown), counts, node.schema, whole=node.held.whole)
-        about = About(self.name or node.title, (self,), delta, None if tau is None else tau / self._unit)
+        about = About(self.quote.label, (self,), delta, None if tau is None else tau / self._unit)
 
         def found(level: Fraction, simultaneous: bool) -> Released:
             half = self.interval(level, bins=max(table.height, 1) if simultaneous else 1)
@@ -278,7 +278,7 @@ class Measurement(ChargedQuery):
     @property
     def about(self) -> dict[str, Any]:
         """What describes its answers: query, data set, unit, cost, and what is not in them, as JSON has it."""
-        return About(self.name or self.node.title, (self,)).described(LEVEL)
+        return About(self.quote.label, (self,)).described(LEVEL)
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""

@@ -160,7 +160,7 @@ class ChargedQuery:
     def seals(self, digest: int) -> list[tuple[DataSet, Seal]]:
         """What is sealed in the ledgers before it answers from a histogram with this digest."""
         self._insist_on_paid()
-        secret = self.key_owner.ledger.secret
+        secret = self.key_owner.secret
         self._bound = secret.derive("bound digest", self.quote.key, digest.to_bytes(32, "little"))
         return [(data, Seal(self.question, data.edition, self._bound)) for data in self.quote.sources]
 
@@ -168,7 +168,7 @@ class ChargedQuery:
         """Answer from a histogram from now on, whose digest was sealed (`runs/run.py`)."""
         if self._bound is None:
             raise InternalError("observe: the histogram was not sealed; please report this.")
-        secret = self.key_owner.ledger.secret
+        secret = self.key_owner.secret
         self._words = Words(secret.derive(self.purpose, self.quote.key, self._bound))
         self._histogram = histogram
 

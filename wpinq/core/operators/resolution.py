@@ -126,6 +126,7 @@ class Align(Linear):
     onto: Schema
     fine: int
     shown = "align"
+    silent = True
     keeps_sign = True
 
     @cached_property
@@ -172,6 +173,7 @@ class Coarse(Unary):
     """
 
     shown = "dither(2^-40)"
+    silent = True
     resolution = GRID
     stability = (DITHER_STABILITY,)
     dithers = True

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from wpinq.core.ledger import Ledger
+    from wpinq.core.ledger.secret import Secret
     from wpinq.core.ledger.versions import Pin
     from wpinq.core.records.reader import Reader
 
@@ -102,24 +103,30 @@ class DataSet:
         return bool(getattr(self.reader, "once", False))
 
     @property
+    def secret(self) -> Secret:
+        """What its keys and its noise are derived from: that of its ledger, unless its records come with their own."""
+        own: Secret | None = getattr(self.reader, "secret", None)
+        return own or self.ledger.secret
+
+    @property
     def identity_key(self) -> bytes:
         """The key of the identities of its records and bins."""
-        return self.ledger.secret.derive("identity", self.name, size=KEY_SIZE)
+        return self.secret.derive("identity", self.name, size=KEY_SIZE)
 
     @property
     def sampling_key(self) -> bytes:
         """The key of the sample that bounds each user's records, the same for all questions and versions."""
-        return self.ledger.secret.derive("sampling", self.name, size=KEY_SIZE)
+        return self.secret.derive("sampling", self.name, size=KEY_SIZE)
 
     @property
     def content_key(self) -> bytes:
         """The key of the digest of what a version holds."""
-        return self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
+        return self.secret.derive("content", self.name, size=KEY_SIZE)
 
     @property
     def digest_key(self) -> bytes:
         """The key of the digests of histograms, the same for all queries, so that a digest can be updated."""
-        return self.ledger.secret.derive("digest", self.name)
+        return self.secret.derive("digest", self.name)
 
     def check(self) -> None:
         """Refuse a closed version, and files that are no longer as they were opened.
@@ -245,7 +252,7 @@ class Rows:
     def __init__(self, data: DataSet) -> None:
         import numpy as np
 
-        secret, reader = data.ledger.secret, data.reader
+        secret, reader = data.secret, data.reader
         self._schema, self._total = reader.schema, np.zeros(2, np.uint64)
         self._key = data.content_key
         self.way = secret.mac("content of", repr((reader.schema, reader.way)).encode()).hex()

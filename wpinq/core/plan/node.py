@@ -40,6 +40,8 @@ class Node(ABC):
     """Whether it does to the records of one value of a column what it would do to them if they were all."""
     keeps_sign: ClassVar[bool] = False
     """Whether no weight of its output is below zero where none of its inputs' is."""
+    silent: ClassVar[bool] = False
+    """Whether nobody wrote it: a unit or the engine brings it, and no name of a charge tells it."""
     lasting: ClassVar[bool] = False
     """Whether what it keeps of a stream stays, for all epochs that are released one after another."""
 

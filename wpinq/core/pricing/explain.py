@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 from wpinq.core.operators.parallel import each_is_charged
 from wpinq.core.operators.window import Window
 from wpinq.core.plan.bias import biases
-from wpinq.core.plan.node import Node, Source, fingerprints, steps
+from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.core.plan.stability import Survey, by_ledger
 from wpinq.core.pricing.sensitivity import ledger_sensitivities
+from wpinq.core.pricing.threshold import delta_of, threshold_of
 from wpinq.exact import decimal
 from wpinq.html import parts
-from wpinq.postprocess.shown import beside_noise
+from wpinq.postprocess.shown import beside_noise, of_threshold
 
 if TYPE_CHECKING:
+    from wpinq.core.noise import Mechanism
     from wpinq.core.plan.dataset import DataSet
 
 
@@ -134,6 +136,16 @@ def bias_lines(root: Node) -> list[str]:
     """What answers differ by that is no noise."""
     text = beside_noise(biases(root))
     return [f"  {text[0].lower()}{text[1:]}"] if text else []
+
+
+def published_lines(node: Node, noise: Mechanism) -> list[str]:
+    """From which noisy weight on `release` publishes bins, at its delta, where the ledgers of a plan allow one."""
+    sets = sources(node)
+    if not all(data.ledger.promise.failing for data in sets) or fingerprints(node)[node] is None:
+        return []
+    delta = delta_of(None, sets, "release")
+    least = of_threshold(threshold_of(node, noise, delta), "bins")
+    return [f"  published by release(delta={decimal(delta)}): {least}"]
 
 
 def how_often(survey: Survey) -> str:

@@ -22,8 +22,9 @@ from wpinq.core.ledger import Charge, Cost, Price, Request, merged, price_all, w
 from wpinq.core.noise import FORMAT, DiscreteGaussian, Mechanism
 from wpinq.core.operators.window import Window
 from wpinq.core.plan.node import Node, holding, steps
+from wpinq.core.plan.phrase import phrase, shortened
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.explain import bias_lines, cost_lines, how_often
+from wpinq.core.pricing.explain import bias_lines, cost_lines, how_often, published_lines
 from wpinq.core.pricing.gaussian_price import costs_at_once, gaussian_costs, gaussian_lines, moved_squared
 from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.core.pricing.sensitivity import ledger_sensitivities
@@ -64,6 +65,7 @@ class Quote(Generic[C_co]):
         kind: Makes the charged query, once the quote is committed.
         of: The plan as the collection that was asked holds it.
         made: The query that it became, once one was asked for: always the same one, computed once.
+        words: The text of the question, cut to a size, where it is not that of its plan: SQL.
     """
 
     call: str
@@ -83,6 +85,12 @@ class Quote(Generic[C_co]):
     of: Node | None = field(default=None, repr=False)
     rho: Fraction = Fraction(0)
     made: list[C_co] = field(default_factory=list, repr=False)
+    words: str = field(default="", repr=False)
+
+    @property
+    def label(self) -> str:
+        """What it is called: by its name, or else by the text of the question."""
+        return self.name or self.words or phrase(self.node)
 
     @property
     def sources(self) -> list[DataSet]:
@@ -105,6 +113,11 @@ class Quote(Generic[C_co]):
         """Whether it is answered as soon as it is charged; not where a window or an epoch has to close first."""
         windows = any(isinstance(node, Window) and node.number is None for node in steps(self.node))
         return self.epochs is None and not windows
+
+    @property
+    def _releases(self) -> bool:
+        """Whether its bins can be published without naming them, as `release` does."""
+        return self.call == "measure" and self.at_once
 
     @property
     def prices(self) -> list[Price]:
@@ -168,6 +181,12 @@ class Quote(Generic[C_co]):
         ]  # fmt: skip
         return self.but(delta=self.delta + delta, charges=(*self.charges, *merged(further)))
 
+    def worded(self, text: str) -> Quote[C_co]:
+        """The same query, which the ledger knows by this text unless it has a name."""
+        told = self.name or shortened(text)
+        charges = tuple((ledger, replace(charge, label=told)) for ledger, charge in self.charges)
+        return self.but(words=told, charges=charges)
+
     def but(self, **changes: Any) -> Quote[C_co]:
         """The same query, of which something else is told or charged. Only what was priced can be changed.
 
@@ -185,7 +204,7 @@ class Quote(Generic[C_co]):
             self.epsilon, self.scale, self.node.resolution, self.sensitivities,
             mechanism=getattr(self.mechanism, "name", ""), often=often,
         )  # fmt: skip
-        lines += bias_lines(self.node)
+        lines += [*bias_lines(self.node), *(published_lines(self.node, self.mechanism) if self._releases else ())]
         try:
             lines += [_pays(item) for item in self.prices]
         except LedgerError as error:
@@ -288,7 +307,7 @@ def _curves(survey: Survey, scale: Fraction, noise: Mechanism | None) -> dict[st
 
 def _charge(quote: Quote[Any], question: str, data: DataSet, paid: Sequence[Cost], asked: str = "") -> Charge:
     within = data.unit.bounded
-    return Charge(question, tuple(paid), data.edition, quote.name or quote.node.title, quote.analyst, asked, within)
+    return Charge(question, tuple(paid), data.edition, quote.label, quote.analyst, asked, within)
 
 
 def _pays(price: Price) -> str:

@@ -50,8 +50,7 @@ def _said(quote: Quote[Any], version: str, *, same: bool) -> str:
         if same
         else f"for another version, {name_of(version)!r}, of the data; who is in both loses both"
     )
-    label = quote.name or quote.node.title
-    return f"{label}: this question about {names} was answered {why}: it costs {quote.payment.text} again"
+    return f"{quote.label}: this question about {names} was answered {why}: it costs {quote.payment.text} again"
 
 
 def _agreed(what: str) -> bool:

@@ -92,6 +92,15 @@ def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
     )
 
 
+def threshold_of(node: Node, noise: Mechanism, delta: Fraction) -> float:
+    """The same in weight, for people.
+
+    Raises:
+        PlanError: See `private_threshold`.
+    """
+    return float(Fraction(private_threshold(node, noise, delta), node.resolution * noise.grid))
+
+
 def present(histogram: Histogram, node: Node) -> Iterator[Bins]:
     """All bins of non-zero weight, in lots, in an order that follows from the histogram alone."""
     ids, _ = histogram.content()

@@ -111,7 +111,11 @@ class Reader(Protocol):
 
 
 class ObjectReader:
-    """A reader of an object in memory: it has no path, size, version or content of its own."""
+    """A reader of an object in memory: it has no path, size, version or content of its own.
+
+    One whose records come with keys of their own has these as `secret`: identities, samples, digests and noise are then
+    derived from it instead of the ledger's secret (`DataSet.secret`), so that they are gone when it is destroyed.
+    """
 
     __slots__ = ()
 

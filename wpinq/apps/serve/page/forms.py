@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,6 +64,23 @@ def question(given: dict[str, str], *, dry: bool) -> dict[str, Any]:
         **({"keys": keys} if keys else {}),
         "dry": dry,
     }
+
+
+FIELDS = {"keys": "Groups to show", "delta": "Delta", "epsilon": "Epsilon to pay", "within": "an error of at most",
+          "name": "Name"}  # fmt: skip
+"""What the form calls the arguments of a question."""
+
+
+def in_its_words(message: str) -> str:
+    """A message about a question in the words of the form instead of those of a call.
+
+    >>> in_its_words("sql: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
+    'which groups there are is private too; give "Groups to show", or "Delta" (for example 1e-6).'
+    """
+    names = "|".join(FIELDS)
+    text = re.sub(rf"\bsql\(({names})=[^()]*\)", lambda found: f'"{FIELDS[found[1]]}"', message)
+    text = re.sub(rf"\b({names})=(\[\.\.\.\]|\.\.\.)?", lambda found: f'"{FIELDS[found[1]]}"', text)
+    return text.removeprefix("sql: ")
 
 
 def built(given: dict[str, str], data: Sequence[DataTold]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import polars as pl
 from starlette.responses import Response
 
@@ -14,6 +15,7 @@ from wpinq.apps.serve.page.request import Visit
 from wpinq.apps.serve.page.views import ROWS
 from wpinq.apps.serve.refusals import problem
 from wpinq.errors import PlanError
+from wpinq.exact import exact
 from wpinq.postprocess.charts import chart
 from wpinq.postprocess.shown import beside_noise, noisy
 
@@ -29,11 +31,15 @@ async def ask(visit: Visit) -> Response:
             wrong = problem(error)
     elif visit.posted:
         found, wrong = await visit.tried("sql", forms.question(given, dry=given.get("do") != "ask"))
+        if wrong is not None:
+            wrong = msgspec.structs.replace(wrong, message=forms.in_its_words(wrong.message))
     if found is not None and given.get("as"):
         return await _saved(visit, found)
     answer = None if found is None or found.price is not None else _shown(found)
     data = [one for one in listed.data if one.questions]
-    return visit.page("ask", wrong.status if wrong else 200, data=data, kinds=list(forms.KINDS), problem=wrong,
+    published = exact(visit.site.catalogue.config.limits.delta, "limits.delta") > 0
+    return visit.page("ask", wrong.status if wrong else 200, data=data, published=published,
+                      kinds=list(forms.KINDS), problem=wrong,
                       price=None if found is None else found.price, answer=answer,
                       asked={name: given.get(name, "") for name in FIELDS})  # fmt: skip
 

@@ -23,7 +23,7 @@ from wpinq.apps.serve.sessions import FOREIGN, Session
 from wpinq.apps.serve.tokens import Grant
 from wpinq.exact import exact
 from wpinq.html.parts import gauge
-from wpinq.postprocess.shown import upwards
+from wpinq.postprocess.shown import of_threshold, upwards
 
 FIELDS = 40
 """Fields of one form."""
@@ -171,5 +171,5 @@ TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined,
     trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip
-TEMPLATES.filters.update(cost=cost, upwards=upwards)
+TEMPLATES.filters.update(cost=cost, upwards=upwards, threshold=lambda least: of_threshold(least, "Groups"))
 TEMPLATES.globals.update(gauge=drawn)

@@ -121,6 +121,7 @@ class Bound(ByUnit):
     """
 
     shown = "sample({0.unit})"
+    silent = True
     bounding = True
 
     @property

@@ -42,6 +42,7 @@ class Share(ByUnit):
     """
 
     shown = "share({0.unit_key.user})"
+    silent = True
     bounding = True
     resolution = RESOLUTION
 

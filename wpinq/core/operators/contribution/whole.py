@@ -23,6 +23,7 @@ class Whole(ByUnit):
     """
 
     shown = "people({0.unit_key.user})"
+    silent = True
     bounding = True
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:

@@ -1,0 +1,85 @@
+"""How many requests an intake makes durable in a second, beside the same server that drops them.
+
+python tests/benchmarks/bench_intake.py [--seconds 10] [--connections 64]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import http.client
+import json
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from wpinq.apps.publish import Release
+from wpinq.apps.publish.intake import Intake
+from wpinq.apps.publish.stream import schema_of
+from wpinq.apps.serve.intake import taking
+
+FILE = {
+    "data": {"listen": "127.0.0.1:0", "columns": {"install": "text", "feature": "text"}, "ledger": "ledger",
+             "unit": {"column": "install", "at_most": 10}},
+    "intake": {"requests": 0}, "budget": {"epsilon": 1},
+    "question": [{"name": "f", "counts": ["feature"], "keys": ["a"], "epsilon": 1}],
+    "sink": [{"directory": "out/{date}"}],
+}  # fmt: skip
+
+
+class Dropping(Intake):
+    """One that says that it has kept what it did not keep."""
+
+    def take(self, *_: object) -> None:
+        """Nothing."""
+
+
+def client(port: int, number: int, until: float, took: list[float]) -> None:
+    """Send one record after another over one connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    sent = 0
+    while time.perf_counter() < until:
+        body = json.dumps({"install": f"{number} {sent}", "feature": "a"})
+        began = time.perf_counter()
+        connection.request("POST", "/", body, {"Idempotency-Key": "1"})
+        response = connection.getresponse()
+        response.read()
+        assert response.status == 204
+        took.append(time.perf_counter() - began)
+        sent += 1
+
+
+def measured(kind: type[Intake], home: Path, seconds: float, connections: int) -> tuple[float, float, float]:
+    """Requests in a second, and how long they took: half of them at most, and 99 of 100."""
+    file = Release(FILE, "bench", home).file
+    intake = kind(file, "bench", home, schema_of(file.data, home))
+    intake.hold(dt.datetime.now(dt.UTC))
+    with taking(file, schema_of(file.data, home), intake, lambda: dt.datetime.now(dt.UTC)) as place:
+        took: list[float] = []
+        words = (place.getsockname()[1], time.perf_counter() + seconds)
+        threads = [threading.Thread(target=client, args=(words[0], number, words[1], took))
+                   for number in range(connections)]  # fmt: skip
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    intake.release()
+    took.sort()
+    return len(took) / seconds, took[len(took) // 2], took[int(len(took) * 0.99)]
+
+
+def main() -> None:
+    """Measure both."""
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("--seconds", type=float, default=10)
+    words.add_argument("--connections", type=int, default=64)
+    given = words.parse_args()
+    for name, kind in (("held durably", Intake), ("dropped", Dropping)):
+        with tempfile.TemporaryDirectory() as home:
+            rate, half, most = measured(kind, Path(home), given.seconds, given.connections)
+        print(f"{name:13} {rate:7,.0f} requests/s, median {1000 * half:.1f} ms, p99 {1000 * most:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,275 @@
+"""The door of an intake: POST of one JSON object or of JSON lines, each of exactly the declared columns.
+
+Whoever sends gets the same 204 for a record that is new, that was there before, or whose period is closed, and gets it
+once that is durable. Nothing of a record, of who sent it, or of how many there were is logged. Requests are bounded in
+bytes, in time, and in how many one address may make; never by whom a record says that it is of, for a bound on people
+would let anybody use up somebody's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from wpinq.apps.publish.declared import File
+from wpinq.apps.publish.intake import Intake, Sent
+from wpinq.apps.serve.config import Server
+from wpinq.apps.serve.connections import AT_ONCE, Listener, Room, bounded, network, raised
+from wpinq.apps.serve.middleware import Pace
+from wpinq.apps.serve.run import GRACE, IDLE, Ending, Impatient, listening
+from wpinq.core import Kind, Schema
+from wpinq.errors import SourceError
+
+LOG = logging.getLogger("wpinq.serve")
+WAITING = 1_000
+"""Requests that wait to be made durable; further ones are to come again later."""
+AT_A_TIME = 500
+"""Requests that are made durable together."""
+SECONDS = 10.0
+"""In which the body of a request has to come."""
+LONGEST = 4_096
+"""Characters of a text."""
+YEARS = (1_900, 2_200)
+"""Between which times lie."""
+CONNECTIONS, OF_ONE = 4_096, 256
+"""Open connections, of all and of one address."""
+
+TYPES: dict[Kind, Any] = {
+    Kind.INT: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)],
+    Kind.FLOAT: float,
+    Kind.TEXT: Annotated[str, msgspec.Meta(max_length=LONGEST)],
+    Kind.BOOL: bool,
+    Kind.DATE: dt.date,
+    Kind.TIME: Annotated[dt.datetime, msgspec.Meta(tz=False)],
+    Kind.INSTANT: Annotated[dt.datetime, msgspec.Meta(tz=True)],
+}
+
+
+class RefusedError(Exception):
+    """A request that is not taken: a status code and a sentence."""
+
+
+class Form:
+    """What a record has to look like.
+
+    Args:
+        schema: Its columns, all of which it has, and no others.
+        person: The column that says whose it is.
+    """
+
+    def __init__(self, schema: Schema, person: str | None) -> None:
+        self._names = [f"field{place}" for place in range(len(schema))]
+        fields = [(name, TYPES[one.kind]) for name, one in zip(self._names, schema, strict=True)]
+        rename = dict(zip(self._names, schema.names, strict=True))
+        kind: Any = msgspec.defstruct("Record", fields, rename=rename, forbid_unknown_fields=True)
+        self._decoder = msgspec.json.Decoder(kind)
+        self._person = None if person is None else schema.names.index(person)
+        told = ", ".join(f"{one.name} ({one.kind.value})" for one in schema)
+        self.told = f"not taken: send one JSON object, or one in each line, with exactly these keys: {told}."
+
+    def read(self, body: bytes, key: str | None) -> list[Sent]:
+        """The records of a body.
+
+        Args:
+            body: It.
+            key: What tells this request from others of the same person.
+
+        Raises:
+            RefusedError: It is not as declared; none of it is taken.
+        """
+        try:
+            found = [self._decoder.decode(body)]
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            try:
+                found = self._decoder.decode_lines(body)
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                raise RefusedError(400, self.told) from None
+        rows = [tuple(getattr(one, name) for name in self._names) for one in found]
+        times = [value for row in rows for value in row if isinstance(value, dt.date)]
+        if not rows or any(not YEARS[0] <= one.year < YEARS[1] for one in times):
+            raise RefusedError(400, self.told)
+        return [
+            Sent(row, None if self._person is None else row[self._person], None if key is None else f"{place} {key}")
+            for place, row in enumerate(rows)
+        ]
+
+
+class Writer:
+    """Makes what came durable, many requests in one transaction, on a thread of its own.
+
+    Args:
+        intake: Where it is held.
+        clock: The time.
+    """
+
+    def __init__(self, intake: Intake, clock: Callable[[], dt.datetime]) -> None:
+        self._intake, self._clock = intake, clock
+        self._waiting: queue.Queue[Any] = queue.Queue(WAITING)
+        self._thread = threading.Thread(target=self._run, daemon=True, name="wpinq intake")
+        self._thread.start()
+
+    async def keep(self, sent: list[Sent]) -> None:
+        """Return once records are durable.
+
+        Raises:
+            RefusedError: They are not: too many wait, or the disk does not take them.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[bool] = loop.create_future()
+        try:
+            self._waiting.put_nowait((sent, loop, done))
+        except queue.Full:
+            raise RefusedError(503, "not taken: come again later.") from None
+        if not await done:
+            raise RefusedError(503, "not taken: come again later.")
+
+    def close(self) -> None:
+        """Make durable what waits, and end."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            try:
+                with self._intake.connected() as store:
+                    while first is not None:
+                        first = self._together(store, first)
+                break
+            except Exception as error:  # noqa: BLE001  a disk that is full, say: the next one is tried anew
+                LOG.error("records were not made durable: %s", type(error).__name__)  # noqa: TRY400  no traceback
+                _answer([first], kept=False)
+
+    def _together(self, store: Any, first: Any) -> Any:
+        """Keep a request and those that wait behind it, and wait for the next one; None where there will be none."""
+        batch, kept = [first], False
+        while len(batch) < AT_A_TIME and batch[-1] is not None:
+            try:
+                batch.append(self._waiting.get_nowait())
+            except queue.Empty:
+                break
+        try:
+            sent = [one for some in batch if some is not None for one in some[0]]
+            self._intake.take(store, sent, self._clock())
+            kept = True
+        finally:
+            _answer(batch, kept=kept)
+            if not kept and batch[-1] is None:
+                self._waiting.put(None)
+        return None if batch[-1] is None else self._waiting.get()
+
+
+def _answer(batch: list[Any], *, kept: bool) -> None:
+    for one in batch:
+        if one is not None:
+            _, loop, done = one
+            loop.call_soon_threadsafe(_settle, done, kept)
+
+
+def _settle(done: asyncio.Future[bool], kept: bool) -> None:
+    if not done.done():
+        done.set_result(kept)
+
+
+def application(file: File, form: Form, writer: Writer) -> Starlette:
+    """What answers requests."""
+    pace = Pace(file.intake.requests) if file.intake.requests else None
+
+    async def post(request: Request) -> Response:
+        host = "" if request.client is None else request.client.host
+        if pace is not None and not pace.takes(network(host)):
+            return refused(RefusedError(429, "not taken: too many requests of this address; come again later."))
+        try:
+            await writer.keep(form.read(await _body(request, file.intake.body), _key(request)))
+        except RefusedError as error:
+            return refused(error)
+        except Exception as error:  # noqa: BLE001  a traceback, in a log or a reply, can quote records
+            LOG.error("a request was not taken: %s", type(error).__name__)  # noqa: TRY400
+            return refused(RefusedError(503, "not taken: come again later."))
+        return Response(status_code=204)
+
+    return Starlette(routes=[Route("/", post, methods=["POST"])])
+
+
+def refused(error: RefusedError) -> Response:
+    """The answer to a request that is not taken."""
+    status, text = error.args
+    return PlainTextResponse(f"{text}\n", status, {"retry-after": "10"} if status in (429, 503) else None)
+
+
+def _key(request: Request) -> str | None:
+    """What tells a request from others of the same person.
+
+    Raises:
+        RefusedError: It is no such text.
+    """
+    key = request.headers.get("idempotency-key")
+    if key is not None and not (0 < len(key) <= 200 and key.isascii() and key.isprintable()):
+        raise RefusedError(400, "not taken: an Idempotency-Key has 1 to 200 printable ASCII characters.")
+    return key
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """What was sent.
+
+    Raises:
+        RefusedError: It is too large, or came too slowly.
+    """
+    large = RefusedError(413, f"not taken: a request has at most {most:,} bytes.")
+    length = request.headers.get("content-length", "0")
+    if length.isdigit() and int(length) > most:
+        raise large
+    found = bytearray()
+    try:
+        async with asyncio.timeout(SECONDS):
+            async for piece in request.stream():
+                found += piece
+                if len(found) > most:
+                    raise large
+    except TimeoutError:
+        raise RefusedError(408, "not taken: the request did not come in time.") from None
+    return bytes(found)
+
+
+@contextmanager
+def taking(file: File, schema: Schema, intake: Intake, clock: Callable[[], dt.datetime]) -> Iterator[Listener]:
+    """Take records for as long as this lasts, at the address of the release file.
+
+    Raises:
+        SourceError: It cannot be listened on.
+    """
+    host, _, port = (file.data.listen or "").rpartition(":")
+    try:
+        place = listening(Server(host=host.strip("[]"), port=int(port)))
+    except SourceError as error:
+        raise SourceError(f"data.listen: {str(error).partition(';')[0]}.") from None
+    writer = Writer(intake, clock)
+    most = bounded(CONNECTIONS, raised())
+    room = Room(most, min(most, OF_ONE) if file.intake.requests else most)
+    person = None if file.data.unit is None else file.data.unit.column
+    config = uvicorn.Config(
+        application(file, Form(schema, person), writer), http=type("Connected", (Impatient,), {"room": room}),
+        ws="none", loop="asyncio", access_log=False, log_level="error", server_header=False, date_header=False,
+        timeout_keep_alive=IDLE, timeout_graceful_shutdown=GRACE, backlog=AT_ONCE, proxy_headers=False, lifespan="off",  # type: ignore[arg-type]
+    )  # fmt: skip
+    server = Ending(config, room)
+    thread = threading.Thread(target=lambda: server.run(sockets=[place]), daemon=True, name="wpinq door")
+    thread.start()
+    try:
+        yield place
+    finally:
+        server.should_exit = True
+        thread.join()
+        writer.close()

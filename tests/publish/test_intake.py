@@ -245,6 +245,20 @@ def test_a_period_that_cannot_be_paid_for_waits_with_its_records(tmp_path):
     assert "is left" in site.publish()[0] and site.count("2026-11-21") == 1
 
 
+def test_a_database_from_a_backup_brings_no_record_back(site):
+    site.send(*(one(f"install {number}") for number in range(20)))
+    files = [path for path in (site.home / "ledger.intake" / "site").iterdir() if path.name.startswith("records")]
+    kept = {path: path.read_bytes() for path in files}
+    site.now = NEXT + dt.timedelta(hours=1)
+    assert site.publish() == ["published"]
+    answers = site.answers()
+    for path, content in kept.items():
+        path.write_bytes(content)
+    with pytest.raises(SourceError, match="keys of its records are lost"):
+        site.publish()
+    assert site.answers() == answers and not list((site.home / "ledger.intake" / "site" / "keys").glob("2026-11-21*"))
+
+
 def test_one_process_takes_records(site):
     first = site.intake
     first.hold(site.now)

@@ -128,10 +128,18 @@ class Follower:
         return [one for one in self._spool.closed() if one.name not in done]
 
     def _forget(self) -> None:
-        """Delete the records of published periods but the last few, where the release file says so."""
-        if self._stream.keep is None or not isinstance(self._spool, Spool):
-            return
+        """Delete the records of published periods but the last few, where the release file says so.
+
+        Of what was sent nothing is left: a database that was put back from a backup may have it again.
+        """
         waiting = self._waiting()
+        if not isinstance(self._spool, Spool):
+            for period in self._spool.undestroyed():
+                if period not in waiting:
+                    self._spool.destroy(period)
+            return
+        if self._stream.keep is None:
+            return
         done = [one for one in self._spool.closed() if one not in waiting]
         for period in done[: max(len(done) - self._stream.keep, 0)]:
             self._spool.forget(period)

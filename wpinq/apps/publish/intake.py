@@ -68,7 +68,7 @@ class Keys:
     """The secrets of periods, each in a file of its own."""
 
     def __init__(self, place: Path) -> None:
-        self._place = place
+        self._place, self._read = place, dict[str, Secret]()
 
     def _file(self, period: str) -> Path:
         return self._place / f"{period}.key"
@@ -79,12 +79,20 @@ class Keys:
         return Secret.load_or_create(self._file(period))
 
     def of(self, period: str) -> Secret | None:
-        """The secret of a period; None where it was destroyed."""
-        return Secret.load(self._file(period)) if self._file(period).exists() else None
+        """The secret of a period; None where it was destroyed. It is read once in a transaction."""
+        found = self._read.get(period)
+        if found is None and self._file(period).exists():
+            found = self._read[period] = Secret.load(self._file(period))
+        return found
+
+    def look(self) -> None:
+        """See from now on what the files hold now."""
+        self._read.clear()
 
     def destroy(self, period: str) -> None:
         """Write over the secret of a period and remove its file, durably."""
         path = self._file(period)
+        self.look()
         if path.exists():
             with path.open("r+b") as file:
                 file.write(os.urandom(path.stat().st_size))
@@ -171,6 +179,7 @@ class Intake:
         """
         try:
             with transaction(store):
+                self._keys.look()
                 first = _first(store)
                 if first is None:
                     raise SourceError(f"{self._place}: no period is open.")
@@ -216,7 +225,8 @@ class Intake:
         secret = self._keys.of(period)
         if secret is None:
             if store.execute("select 1 from records where period = ?", (period,)).fetchone():
-                raise SourceError(f"{period}: the keys of its records are lost, so they are; nothing is taken.")
+                raise SourceError(f"{period}: the keys of its records are lost, and so they are; put the keys back, or move"
+                                  f" {self._place} away to begin anew.")  # fmt: skip
             secret = self._keys.make(period)
             store.execute("insert or ignore into periods values(?, ?)", (period, OPEN))
         return secret
@@ -234,6 +244,7 @@ class Intake:
                     period = Period.parse(name, self._schedule.every)
                     if not period.ended(now - lateness, self._schedule.zone):
                         return
+                    self._keys.look()
                     self._secret(store, name)
                     store.execute("update periods set stage = ? where name = ?", (CLOSED, name))
                     store.execute("insert or ignore into periods values(?, ?)", (period.next.name, OPEN))
@@ -243,6 +254,12 @@ class Intake:
         with self.connected() as store:
             names = [name for (name,) in store.execute("select name from periods where stage != ?", (OPEN,))]
         return sorted(Period.parse(name, self._schedule.every) for name in names)
+
+    def undestroyed(self) -> list[Period]:
+        """The closed periods whose records or keys are still here."""
+        with self.connected() as store:
+            names = [name for (name,) in store.execute("select name from periods where stage = ?", (CLOSED,))]
+        return [Period.parse(name, self._schedule.every) for name in names]
 
     def open_reader(self, period: Period) -> Reader:
         """What reads the records of a closed period, under the period's own secret.
@@ -256,6 +273,7 @@ class Intake:
             stage = store.execute("select stage from periods where name = ?", (period.name,)).fetchone()
             if stage is None or stage[0] == OPEN:
                 raise SourceError(f"{period.name}: is not closed; publish follow takes its records, and closes it.")
+            self._keys.look()
             secret = self._keys.of(period.name)
             if secret is None or stage[0] == DESTROYED:
                 raise SourceError(f"{period.name}: its records and keys were destroyed; what was published stays.")

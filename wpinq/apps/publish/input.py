@@ -81,6 +81,7 @@ class Opening:
             book = self._opened(allowance, name)
         told: dict[str, Any] = {"columns": self._columns(), **self._words()}
         where = self._where(period)
+        source: Any
         if self.by_rows:
             source, told = self._rows(period), {}
         elif self.intake is not None:

@@ -21,7 +21,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "What it may cost": ("budget", "ledger", "delta", "rho", "ledger_delta", "ledger_rho", "accounting",
                          "repeat", "analyst"),
     "A stream": ("follow", "every", "lateness", "keep", "recover", "to", "status", "metrics"),
-    "Where answers go": ("json", "plot", "synthesize", "processes"),
+    "Where answers go": ("json", "plot", "synthesize", "processes", "index"),
 }  # fmt: skip
 """Options by subject, in the order of the help; what stands nowhere is under Others."""
 MOST = {

@@ -6,8 +6,8 @@ from attacks.fuzz.lengths import nodes
 from attacks.fuzz.shapes import HOLE, SHAPES
 
 from wpinq.core.functions import bind, operations, sizes
-from wpinq.core.functions.polars.admit import admit
-from wpinq.core.functions.polars.read import tree
+from wpinq.core.functions.admit import admit
+from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.sql.bind import columns, parsed, translator
 from wpinq.core.functions.traced.expression import Expression
 from wpinq.core.functions.traced.formula import Formula

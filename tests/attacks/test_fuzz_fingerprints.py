@@ -30,8 +30,8 @@ from strategies import protected
 
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
+from wpinq.core.functions import expressions
 from wpinq.core.functions.covering import own
-from wpinq.core.functions.polars import expressions
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan import node as plan
 from wpinq.core.plan.dataset import DataSet
@@ -301,7 +301,7 @@ def forget_names(patch):
 
 def forget_infinity(patch):
     """Polars' JSON has one word for all numbers that are not finite."""
-    patch.setattr(expressions, "_meaning", lambda part: part.meta.serialize(format="json").encode())
+    patch.setattr(expressions, "_meaning", lambda part: part.expr.meta.serialize(format="json").encode())
 
 
 def forget_ledgers(patch):

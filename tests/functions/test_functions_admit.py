@@ -282,12 +282,11 @@ def test_a_record_on_which_an_expression_raises_is_dropped_alone():
 
 
 def test_a_node_that_should_not_be_listed_is_found_by_the_probes(monkeypatch):
-    from wpinq.core.functions import operations
-    from wpinq.core.functions.polars import admit, bounded, read
+    from wpinq.core.functions import admit, operations, polars_tree
 
     listed = operations.Operation((), frozenset({"columns"}))
     more = dict.fromkeys(("Rank", "CumSum", "Shift", "Reverse", "Boolean.IsDuplicated"), listed)
-    for module, name in ((admit, "FUNCTIONS"), (read, "FUNCTIONS"), (admit, "TABLE"), (bounded, "TABLE")):
+    for module, name in ((admit, "FUNCTIONS"), (polars_tree, "FUNCTIONS"), (admit, "TABLE")):
         monkeypatch.setattr(module, name, getattr(module, name) | more)
     for expression in (n.rank(), n.cum_sum(), n.shift(), n.reverse(), n.is_duplicated()):
         with pytest.raises(UntraceableError, match="among other records"):

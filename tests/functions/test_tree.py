@@ -6,8 +6,8 @@ from attacks.fuzz.lengths import nodes
 from attacks.fuzz.shapes import HOLE, SHAPES
 
 from wpinq.core.functions import bind, operations, sizes
-from wpinq.core.functions.polars.admit import admit
-from wpinq.core.functions.polars.read import tree
+from wpinq.core.functions.admit import admit
+from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.sql.bind import columns, parsed, translator
 from wpinq.core.functions.traced.expression import Expression
 from wpinq.core.functions.traced.formula import Formula
@@ -108,3 +108,12 @@ def test_a_column_is_one_question_whoever_names_it():
     forms = ["t", pl.col("t"), [pl.col("t")], col("t"), lambda t: t, "T", '"t"', sent]
     assert len({bind(form, SCHEMA, "map").covered for form in forms}) == 1
     assert len({bind(form, SCHEMA, "map").covered for form in ("t", "t AS u", "n", [col("t"), col("n")])}) == 4
+
+
+def test_a_cast_that_may_fail_is_the_cast_which_is_null_then():
+    first, second = (bind(f"{word}(t AS INTEGER) AS n", SCHEMA, "map") for word in ("CAST", "TRY_CAST"))
+    assert first.covered == second.covered
+    assert [second.call(("7" if good else "x", 1, 1.0, True, None, None, None)) for good in (True, False)] == [
+        (7,),
+        (None,),
+    ]

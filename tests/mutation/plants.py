@@ -153,7 +153,7 @@ RULES = {
     "14": Plant("rule 14", "a field that does not fit fails the run", "wpinq/core/records/text.py",
                 "        return text.cast(polars_type(kind), strict=False)", "        return text.cast(polars_type(kind))",
                 f"{FUNCTIONS}test_rule_14_one_bad_line_changes_no_other_bin_and_raises_nothing"),
-    "15": Plant("rule 15", "expressions that see other records are admitted", "wpinq/core/functions/polars/admit.py",
+    "15": Plant("rule 15", "expressions that see other records are admitted", "wpinq/core/functions/admit.py",
                 "    elif name not in TABLE:", "    elif False:", f"{FUNCTIONS}test_rule_15_expressions_that_see_other_records_are_refused"),
     "16": Plant("rule 16", "records beyond the mask are lost", "wpinq/core/functions/traced/columnar.py",
                 "    return marked.filter(pl.col(SAFE)), marked.filter(~pl.col(SAFE))",

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from wpinq.core.engines.reference import run_reference, weigh
     from wpinq.core.engines.select import engine_name
     from wpinq.core.engines.shuffle.worker import serve_tasks
+    from wpinq.core.functions.admit import GROWTH
     from wpinq.core.functions.bind import bind
     from wpinq.core.functions.function import Function
-    from wpinq.core.functions.polars.bounded import GROWTH
     from wpinq.core.functions.quiet import dropping
     from wpinq.core.functions.sizes import question_size, total_size
     from wpinq.core.functions.sql.calls import listed
@@ -66,7 +66,7 @@ _NAMES = {
     "core.engines.shuffle.worker": "serve_tasks",
     "core.functions.bind": "bind",
     "core.functions.function": "Function",
-    "core.functions.polars.bounded": "GROWTH",
+    "core.functions.admit": "GROWTH",
     "core.functions.quiet": "dropping",
     "core.functions.sizes": "question_size total_size",
     "core.functions.sql.calls": "listed",

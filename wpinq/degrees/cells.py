@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from wpinq.core.functions import bind
-from wpinq.core.functions.polars.expressions import Expressions
+from wpinq.core.functions.expressions import Expressions
 from wpinq.core.records.batch import END, WEIGHT, Batch
 from wpinq.core.records.schema import Schema
 

@@ -9,9 +9,8 @@ from typing import Any
 import polars as pl
 from polars import selectors
 
-from wpinq.core.functions.polars.admit import admit
-from wpinq.core.functions.polars.bounded import GROWTH, bounded
-from wpinq.core.functions.polars.read import tree
+from wpinq.core.functions.admit import GROWTH, admit, bounded
+from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.tree import Node
 from wpinq.core.operators.group_columns import GroupColumn, aggregated
 from wpinq.core.records import canonical

@@ -27,9 +27,8 @@ import wpinq
 from wpinq.apps.remote import grammar
 from wpinq.apps.serve import plans
 from wpinq.apps.serve.config import Limits
-from wpinq.core.functions import sizes
+from wpinq.core.functions import expressions, sizes
 from wpinq.core.functions import tree as trees
-from wpinq.core.functions.polars import expressions
 from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.plan.node import Node
 from wpinq.errors import WpinqError

@@ -21,9 +21,8 @@ from attacks.fuzz.plant import Plant
 from attacks.fuzz.plants_versions import content_refuses_names, equal_content
 
 from wpinq.core.engines import common_subplans
-from wpinq.core.functions import plain
+from wpinq.core.functions import expressions, plain
 from wpinq.core.functions.covering import covered
-from wpinq.core.functions.polars import expressions
 from wpinq.core.ledger import charge_all, distinct
 from wpinq.core.measurements import query
 from wpinq.core.plan import node as plan
@@ -124,7 +123,9 @@ def shave_names() -> list[Any]:
 def json_literals() -> list[Any]:
     """Expressions are known by their JSON, where all numbers that are not finite are null."""
     return [
-        patch.object(expressions, "_meaning", lambda part: json.dumps(json.loads(part.meta.serialize(format="json"))))
+        patch.object(
+            expressions, "_meaning", lambda part: json.dumps(json.loads(part.expr.meta.serialize(format="json")))
+        )
     ]
 
 

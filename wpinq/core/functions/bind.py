@@ -15,11 +15,11 @@ from wpinq.core.functions.code.bytecode import arity, yields
 from wpinq.core.functions.code.capture import Captured, capture
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.code.misspelt import refuse_misspelt
+from wpinq.core.functions.expressions import expressions
 from wpinq.core.functions.function import Function
 from wpinq.core.functions.many import Many
 from wpinq.core.functions.output_columns import Declared, columns_code, columns_of, named, projection_code, shape
 from wpinq.core.functions.plain import Plain
-from wpinq.core.functions.polars.expressions import expressions
 from wpinq.core.functions.traced.columnar import Columnar, columns_read, projected
 from wpinq.core.functions.traced.expression import Expression, Untraced
 from wpinq.core.functions.traced.formula import Formula

@@ -5,7 +5,7 @@ an operator); an operation without one is read in expressions that somebody made
 
 - `columns`: its arguments may be columns, not constants alone;
 - `chooses`: Polars may hold its value once for all records, where it chose a constant;
-- `keeps`, `bears`, `makes`: of times that lie too far away for Polars (`polars/bounded.py`): one that it is given may
+- `keeps`, `bears`, `makes`: of times that lie too far away for Polars (`admit.py`): one that it is given may
   be its value; it can be computed of one; its value may be one, of times that are none;
 - a number: how many characters may come of one; `joins`: those of all parts; `pads`: as many as its last argument
   says; `replaces`: as many as its last argument is long;

@@ -54,7 +54,10 @@ class Node:
         size: How many nodes the tree has, as Polars tells it; a type counts as one.
         depth: How many nodes there are one in the other.
         columns: The columns that it reads, in the order in which they come.
+        told: What Polars tells of it, if somebody else made it.
     """
+
+    told: Any = None
 
     def __init__(
         self, name: Name, inputs: tuple[Node, ...] = (), options: Mapping[Name, Any] | None = None, method: Name = ""

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from wpinq.core.functions import Function, bind
+from wpinq.core.functions.expressions import chosen
 from wpinq.core.functions.function import OfRanges
-from wpinq.core.functions.polars.expressions import chosen
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Node, Record

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.functions.polars.expressions import Expressions, expressions
+from wpinq.core.functions.expressions import Expressions, expressions
 from wpinq.core.functions.sql.calls import NAMES
 from wpinq.core.functions.sql.mistakes import near, told
 from wpinq.core.functions.sql.operators import RULES

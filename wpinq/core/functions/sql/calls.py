@@ -129,8 +129,9 @@ FUNCTIONS = (
               times.written),
     _function("strftime(time, '%Y-%m-%d %H:%M')", "as text, by C's letters", "strftime", "this expressions",
               times.written),
-    _function("CAST(x AS type), x::type", "as INTEGER, DOUBLE PRECISION, TEXT, BOOLEAN, DATE, TIMESTAMP or "
-              "TIMESTAMPTZ; NULL if it does not fit", "Cast TryCast", "this to safe", casts.cast),
+    _function("CAST(x AS type), TRY_CAST(x AS type), x::type",
+              "as INTEGER, DOUBLE PRECISION, TEXT, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ; NULL if it does not fit",
+              "Cast TryCast", "this to safe", casts.cast),
 )  # fmt: skip
 RULES = {node: (item.known, item.translate) for item in FUNCTIONS for node in item.nodes}
 NAMES = re.findall(r"([a-z_]+)\(", " ".join(item.usage for item in FUNCTIONS))

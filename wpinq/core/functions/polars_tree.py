@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.functions.admit import word
 from wpinq.core.functions.operations import FAMILIES, FUNCTIONS, OPERATORS
-from wpinq.core.functions.polars.admit import word
 from wpinq.core.functions.tree import Node
 from wpinq.errors import UntraceableError
 
@@ -20,13 +20,7 @@ ONLY = {"ListExpr.Get": "null_on_oob", "StringExpr.HexDecode": "strict", "String
 
 
 class Read(Node):
-    """A part of an expression that somebody made.
-
-    Attributes:
-        told: What Polars tells of it.
-    """
-
-    told: Any = None
+    """A part of an expression that somebody made."""
 
     @property
     def expr(self) -> pl.Expr:  # noqa: D102

@@ -14,12 +14,11 @@ from typing import TypeVar
 
 import polars as pl
 
+from wpinq.core.functions.admit import INSTEAD, admit, bare, bounded, empty
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.columnwise import Columnwise
 from wpinq.core.functions.output_columns import columns_code, columns_of, named, projection_code
-from wpinq.core.functions.polars.admit import INSTEAD, admit, bare
-from wpinq.core.functions.polars.bounded import bounded, empty
-from wpinq.core.functions.polars.read import Read, tree
+from wpinq.core.functions.polars_tree import Read, tree
 from wpinq.core.functions.traced.columnar import FAILURES
 from wpinq.core.functions.traced.probe import ROW, probe_frame
 from wpinq.core.functions.tree import Node, col

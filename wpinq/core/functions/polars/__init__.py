@@ -1,1 +1,0 @@
-"""Polars expressions as functions of one record."""

@@ -77,7 +77,7 @@ class Follower:
         now = self._now()
         if isinstance(self._spool, Spool):
             try:
-                self._reader = self._reader or self._opened()
+                self._reader = self._reader or self._opened(self._spool)
                 self._spool.take(self._reader, now)
             except BaseException:
                 self._left()  # it may have read what was not kept
@@ -149,8 +149,8 @@ class Follower:
             self._reader.close()
         self._reader = None
 
-    def _opened(self) -> Growing | Followed:
-        data, positions = self._publisher.file.data, self._spool.positions
+    def _opened(self, spool: Spool) -> Growing | Followed:
+        data, positions = self._publisher.file.data, spool.positions
         topic = topic_of(data)
         if topic is not None:
             from wpinq.streaming.kafka import Followed

@@ -55,7 +55,7 @@ class Sent:
 
     Attributes:
         values: Its columns, in the order of the schema.
-        person: Whose it says it is; None where records are protected.
+        person: Within what its key is looked up: whose it says it is.
         key: What tells it from others of this person; None where each is another one.
     """
 

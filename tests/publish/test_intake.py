@@ -321,6 +321,16 @@ def test_what_is_not_as_declared_is_refused_whole(site, body, headers, status):
     assert site.count("2026-11-21") == 1
 
 
+def test_where_records_are_protected_a_key_of_somebody_else_silences_nobody(tmp_path):
+    site = Site(tmp_path, data={"unit": None})
+    site.begin()
+    with door(site) as url:
+        for record in (RECORD, RECORD, {**RECORD, "install": "bob"}):
+            assert post(url, record, Idempotency_Key="guessed")[0] == 204
+    site.intake.close(NEXT, dt.timedelta())
+    assert site.count("2026-11-21") == 2
+
+
 def test_an_address_has_so_many_requests_whoever_its_records_say_that_they_are_of(tmp_path):
     site = Site(tmp_path, intake={"requests": 5})
     site.begin()
@@ -367,6 +377,7 @@ def test_a_disk_that_takes_nothing_is_told_and_the_next_record_is_taken(site, mo
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
+        ({"data": {"processes": 2}}, "this process alone"),
         ({"data": {"listen": "8232"}}, "an address and a port"),
         ({"data": {"source": "x.csv"}}, "leave out source"),
         ({"data": {"columns": None}}, "name those of a record"),

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,16 +103,25 @@ def speaking(release: Release, metrics: str | None, file: Path | None, *, lines:
             voice.endpoint.close()
 
 
-def _door(release: Release, follower: Follower, *, once: bool) -> AbstractContextManager[object]:
-    """Takes records, where a release has them sent to it."""
+@contextmanager
+def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]:
+    """Takes records, where a release has them sent to it.
+
+    Raises:
+        SourceError: The address cannot be listened on.
+        ExtraError: A library is missing.
+    """
     if follower.intake is None or once:
-        return nullcontext()
+        yield
+        return
     needs("serve", "data.listen")
     from wpinq.apps.cli.errors import say
     from wpinq.apps.serve.intake import taking
 
-    say(f"Records are taken at http://{release.file.data.listen}/, by POST of JSON.")
-    return taking(release.file, follower.schema, follower.intake, follower.clock)
+    with taking(release.file, follower.schema, follower.intake, follower.clock) as place:
+        host, port = place.getsockname()[:2]
+        say(f"Records are taken at http://{f'[{host}]' if ':' in host else host}:{port}/, by POST of JSON.")
+        yield
 
 
 def followed(release: Release, voice: Voice, *, once: bool) -> bool:

@@ -80,18 +80,19 @@ class Opening:
         if allowance is not None:
             book = self._opened(allowance, name)
         told: dict[str, Any] = {"columns": self._columns(), **self._words()}
-        where = self._where(period)
-        source: Any
-        if self.by_rows:
-            source, told = self._rows(period), {}
-        elif self.intake is not None:
-            source, told = self.intake.open_reader(period), {}
-        else:
-            source = self._source(period)
+        source, where = self._found(period), self._where(period)
+        if self.by_rows or self.intake is not None:
+            told = {}
         return protect(
             source, ledger=book, name=name, version=version, unit=self.unit, where=where,
             derive=self._data.derive or None, engine=engine_of(self._data.processes), index=index, **told,
         )  # fmt: skip
+
+    def _found(self, period: Period) -> Any:
+        """The records of a period, as `protect` takes them."""
+        if self.intake is not None:
+            return self.intake.open_reader(period)
+        return self._rows(period) if self.by_rows else self._source(period)
 
     def _opened(self, allowance: Allowance, table: str) -> Ledger:
         """The ledger, with a table of the period, and with the budget that there is by now: one transaction."""

@@ -55,7 +55,7 @@ class Sent:
 
     Attributes:
         values: Its columns, in the order of the schema.
-        person: Whose it says it is; None where records are protected.
+        person: Within what its key is looked up: whose it says it is.
         key: What tells it from others of this person; None where each is another one.
     """
 
@@ -225,8 +225,8 @@ class Intake:
         secret = self._keys.of(period)
         if secret is None:
             if store.execute("select 1 from records where period = ?", (period,)).fetchone():
-                raise SourceError(f"{period}: the keys of its records are lost, and so they are; put the keys back, or move"
-                                  f" {self._place} away to begin anew.")  # fmt: skip
+                raise SourceError(f"{period}: the keys of its records are lost, and so they are; put the keys back, or"
+                                  f" move {self._place} away to begin anew.")  # fmt: skip
             secret = self._keys.make(period)
             store.execute("insert or ignore into periods values(?, ?)", (period, OPEN))
         return secret

@@ -236,6 +236,8 @@ def _check_intake(file: File, call: str) -> None:
             raise PlanError(f"{call}: data.columns: {name} is a {kind.value}, which JSON cannot say; take text.")
     if data.unit is not None and data.unit.column not in kinds:
         raise PlanError(f"{call}: data.unit.column: {data.unit.column!r} is no column; there are {', '.join(kinds)}.")
+    if data.processes > 1:
+        raise PlanError(f"{call}: data.processes: this process alone can read what was sent; leave it out.")
     stream = file.stream or Stream()
     if stream.at is not None and kinds.get(stream.at) not in (Kind.TIME, Kind.INSTANT):
         raise PlanError(f"{call}: stream.at: {stream.at!r} is no column of times; there are {', '.join(kinds)}.")

@@ -102,9 +102,12 @@ class Form:
         if not rows or any(not YEARS[0] <= one.year < YEARS[1] for one in times):
             raise RefusedError(400, self.told)
         return [
-            Sent(row, None if self._person is None else row[self._person], None if key is None else f"{place} {key}")
-            for place, row in enumerate(rows)
+            Sent(row, self._whose(row), None if key is None else f"{place} {key}") for place, row in enumerate(rows)
         ]
+
+    def _whose(self, row: tuple[Any, ...]) -> Any:
+        """Within what keys are looked up: a person, or where records are protected, a record that is the same."""
+        return msgspec.json.encode(row).decode() if self._person is None else row[self._person]
 
 
 class Writer:

@@ -29,6 +29,17 @@ def test_start_is_light():
     assert done.stdout == "[]\n"
 
 
+def test_the_version_is_told_without_what_computes():
+    code = (
+        "import sys\n"
+        "from wpinq.apps.cli import main\n"
+        "assert not main(['--version'])\n"
+        "print([one for one in ('numpy', 'polars', 'pyarrow', 'bytewax') if one in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("wpinq ") and done.stdout.endswith("\n[]\n")
+
+
 def test_version_and_help():
     done = run("--version")
     assert (done.returncode, done.stderr) == (0, "")

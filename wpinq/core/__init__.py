@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from wpinq.lazy import late
 
 if TYPE_CHECKING:
+    from wpinq.core.engines.installed import engine_name
     from wpinq.core.engines.job import Engine, Job
     from wpinq.core.engines.reference import run_reference, weigh
-    from wpinq.core.engines.select import engine_name
     from wpinq.core.engines.shuffle.worker import serve_tasks
     from wpinq.core.functions.admit import GROWTH
     from wpinq.core.functions.bind import bind
@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     from wpinq.core.runs.run import settle
 
 _NAMES = {
+    "core.engines.installed": "engine_name",
     "core.engines.job": "Engine Job",
     "core.engines.reference": "run_reference weigh",
-    "core.engines.select": "engine_name",
     "core.engines.shuffle.worker": "serve_tasks",
     "core.functions.bind": "bind",
     "core.functions.function": "Function",

@@ -234,7 +234,7 @@ def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
 
 def _connect(topic: Topic) -> tuple[Any, Any]:
     """The source of bytewax's connector, and a client that asks how far partitions go."""
-    from wpinq.core.engines.select import installed
+    from wpinq.core.engines.installed import installed
 
     if not installed():
         raise SourceError("kafka(...): the connector is part of bytewax, which needs Python 3.11 or 3.12.")

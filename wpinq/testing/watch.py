@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 from wpinq.core.engines import local
 from wpinq.core.engines import select as engine_choice
+from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job
 from wpinq.core.measurements import measurement, query, selected, weighted_selection
 from wpinq.core.measurements.continual import ContinualMeasurement
@@ -31,7 +32,7 @@ Content = dict[tuple[int, ...], int]
 
 def _flow(job: Job) -> list[Histogram]:
     """By bytewax, where it is installed."""
-    if not engine_choice.installed():
+    if not installed():
         return local.run(job)
     from wpinq.core.engines.bytewax import flow
 

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from importlib.util import find_spec
+from functools import partial
 
 from wpinq.core.engines import local
+from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job, Live
 from wpinq.core.engines.reading import THREADED
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node
 from wpinq.core.state.histogram import Histogram
-
-
-@cache
-def installed() -> bool:
-    """Whether bytewax is: it has no release for Python 3.13 and later."""
-    return find_spec("bytewax") is not None
-
-
-def engine_name() -> str:
-    """The engine of large files and streams, in words."""
-    return "bytewax" if installed() else "a plain loop in one process (bytewax needs Python 3.11 or 3.12)"
 
 
 def finite(read: Sequence[DataSet]) -> Callable[[Job], list[Histogram]]:

@@ -19,6 +19,7 @@ import fcntl
 import io
 import json
 import os
+import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -245,11 +246,13 @@ class _Columns(Mapping[str, Column]):
     def __init__(self, file: Filed, told: Mapping[str, Mapping[str, Any]], people: np.ndarray) -> None:
         self._file, self._told, self._people = file, told, people
         self._read: dict[str, Column] = {}
+        self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> Column:
-        if name not in self._read:
-            self._read[name] = self._file.column(self._told[name], self._people)
-        return self._read[name]
+        with self._lock:
+            if name not in self._read:
+                self._read[name] = self._file.column(self._told[name], self._people)
+            return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._told)

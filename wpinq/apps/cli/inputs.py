@@ -84,11 +84,12 @@ class Input:
         """
         if self.through is None:
             return self.reader()
-        from wpinq.sources.owned import through
+        from wpinq.core import sources
+        from wpinq.protection import pairs
 
         owner = self._owner
-        column = next(iter(owner.limitless()._node.bounds_units.unit.columns))  # type: ignore[union-attr]
-        return through(self.reader(), owner.paired(), self.through, column)
+        (led,) = sources(owner.limitless()._node)
+        return pairs(self.reader(), replace(led, reader=owner.paired()), self.through)
 
     def without_owner(self) -> tuple[int, int] | None:
         """How many records there are, and of how many nobody is the owner; None where there is no way to owners."""
@@ -120,7 +121,7 @@ class Input:
 
         key, _, found = self.through
         led = users(through=(key, owner, found))
-        return replace(self.unit, column=led.column, way=led.way, owner=led.owner)
+        return replace(self.unit, column=led.column, way=led.way, owner=led.owner, period=led.period, zone=led.zone)
 
     def schema(self) -> Schema:
         """The columns, which are public.

@@ -20,32 +20,28 @@ class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
 
 
 class Person(Table, frozen=True):
-    """Whom each answer protects: the arguments of `wpinq.users`."""
+    """Whom each answer protects: the arguments of `wpinq.users`.
 
-    column: str
+    `through` instead of `column` is the way to who owns a record, such as "l_orderkey=orders.o_orderkey".
+    """
+
+    column: str | None = None
     at_most: int | None = None
     per: dict[str, int] = {}
     shared: bool = False
     period: str | None = None
     at: str | None = None
     zone: str | None = None
+    through: str | None = None
 
 
-class Data(Table, frozen=True):
-    """Where records come from, and how they are protected: the arguments of `wpinq.protect`.
-
-    `{date}` in `source`, `query` and `where` is the period's name, `{start}` and `{end}` are its first instant and the
-    first one after it. `processes` says in how many processes answers are computed, which changes none.
-    """
+class Records(Table, frozen=True, kw_only=True):
+    """Where records come from, how they are read, and whose they are."""
 
     source: str
-    ledger: str
     unit: Person | None = None
-    name: str = "data"
     columns: dict[str, str] | list[str] | None = None
     query: str | None = None
-    where: str | None = None
-    derive: dict[str, str] = {}
     header: bool = True
     format: str | None = None
     separator: str | None = None
@@ -53,6 +49,21 @@ class Data(Table, frozen=True):
     encoding: str | None = None
     table: str | None = None
     tz: str | None = None
+
+
+class Data(Records, frozen=True, kw_only=True):
+    """The records of a release, and how they are protected: the arguments of `wpinq.protect`.
+
+    `{date}` in `source`, `query` and `where` is the period's name, `{start}` and `{end}` are its first instant and the
+    first one after it. `processes` says in how many processes answers are computed, which changes none. `owners` are
+    the tables that a way leads through, by their names.
+    """
+
+    ledger: str
+    name: str = "data"
+    where: str | None = None
+    derive: dict[str, str] = {}
+    owners: dict[str, Records] = {}
     processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
 
 

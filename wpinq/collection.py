@@ -23,7 +23,9 @@ from wpinq.lazy import Methods
 if TYPE_CHECKING:
     from wpinq.core.plan.node import Node
 else:
-    aggregates, operators = Methods(aggregates), Methods(operators)
+    from wpinq.aggregates.bound_first import chooses
+
+    aggregates, operators = Methods(aggregates, around=chooses), Methods(operators)
 
 
 class Collection(Builder["Collection"]):
@@ -55,7 +57,10 @@ class Collection(Builder["Collection"]):
     window = operators.window
 
     quote = quote
-    measure = measure
+    if TYPE_CHECKING:
+        measure = measure
+    else:
+        measure = chooses(measure)
     select = select
     explain = explain
 

@@ -9,6 +9,7 @@ from serving import serving
 from wpinq.apps.serve import turning
 from wpinq.apps.serve.catalogue import opened
 from wpinq.apps.serve.config import read
+from wpinq.core.ledger import Ledger
 from wpinq.errors import PlanError
 
 FILE = """
@@ -123,3 +124,15 @@ def test_what_does_not_fit_is_refused(tmp_path, old, new, why):
     assert old in FILE
     with pytest.raises(PlanError, match=why):
         opened(read(written(tmp_path, FILE.replace(old, new)) / "site.toml"))
+
+
+def test_a_server_may_choose_a_bound_when_it_opens_a_version(tmp_path):
+    """For the curator's epsilon, once; analysts ask under the number that was chosen."""
+    unit = 'unit = { column = "cust", at_most = 90, per = { o_key = 1 } }'
+    auto = 'unit = { column = "cust", at_most = "auto", epsilon = 5000, bins = 2, asking = 9000 }'
+    with serving(written(tmp_path, FILE.replace(unit, auto))) as site:
+        assert Ledger.existing(tmp_path / "ledger").spent()[0] == 5000
+        token = site.token(cap=90000, data=("orders",))
+        found = ask(site, token, {**COUNT, "query": "SELECT COUNT(*) AS n FROM orders", "keys": None})
+        assert round(found.body["rows"][0][0]) == 60
+        assert "7 was chosen with epsilon 5000 for 2 bins" in str(found.body["about"])

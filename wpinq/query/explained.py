@@ -38,7 +38,10 @@ def explains(query: str) -> str | None:
     return rest
 
 
-def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], halves: Sequence[float]) -> Answer:
+def explained(
+    query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], halves: Sequence[float],
+    choice: Quote[Any] | None = None,
+) -> Answer:  # fmt: skip
     """A row for each measurement, for which nothing is charged.
 
     Args:
@@ -46,8 +49,9 @@ def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], 
         written: How it has each of them.
         quotes: Their prices.
         halves: Of the first ones, which are counts, by how much noise moves them with probability 0.95.
+        choice: What the choice of a bound costs first, on which the noise of the others depends.
     """
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (
             text,
             float(max(quote.sensitivities.values())),
@@ -60,6 +64,10 @@ def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], 
         )
         for place, (text, quote) in enumerate(zip(written, quotes, strict=True))
     ]
+    if choice is not None:
+        rows = [(text, *(None,) * 5, *costs) for text, _, _, _, _, _, *costs in rows]
+        moves = (1.0, 1.0, 1.0, float(choice.scale), None)
+        rows.insert(0, ("at_most, chosen by people's numbers of records", *moves, float(choice.epsilon), 0.0, 0.0))
     names = [
         "measurement", "one unit moves", "in one bin", "bins", "scale of noise", "95% of noise within", "epsilon",
         "rho", "delta",

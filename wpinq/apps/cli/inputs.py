@@ -44,6 +44,7 @@ class Input:
         engine: What computes the answers, if that is not this process.
         through: Where records do not name the person, the column that is looked up, a table, and the column there.
         owner: That table.
+        auto: Whether a query chooses how many records of each person are kept.
     """
 
     source: str
@@ -62,6 +63,7 @@ class Input:
     engine: Engine | None = None
     through: tuple[str, str, str] | None = None
     owner: Input | None = None
+    auto: bool = False
 
     def reader(self) -> Reader:
         """The records, of which nothing but headers and schemas is read; no ledger is made.
@@ -159,10 +161,11 @@ class Input:
         name = self.name or reader.name
         endless = budget is None and self.rho is None
         owner = None if self.through is None else self._owner.empty(budget, ledger)
-        return wpinq.protect(
+        made = wpinq.protect(
             [], columns=columns, name=name, unit=self._whom(owner), where=self.where, derive=self.derive, ledger=ledger,
             **({"rho": LIMITLESS} if endless else self.promise(budget)),
         )  # fmt: skip
+        return made.at_most("auto") if self.auto else made
 
     def limitless(self, ledger: Path | None = None) -> Collection:
         """The same with a budget that is never spent, whatever is asked."""
@@ -199,7 +202,7 @@ class Input:
             **self.promise(budget),
         )
         self._tell_form(made)
-        return made
+        return made.at_most("auto") if self.auto else made
 
     def opened(self, budget: Fraction | None) -> Collection:
         """The records, protected with this budget, or with that which their ledger has."""

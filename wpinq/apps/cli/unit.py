@@ -26,7 +26,8 @@ AtMost = Annotated[
     str | None,
     typer.Option(
         "--at-most",
-        help="With --unit: how many records of each person are kept, as a sample; or auto, with --bound-epsilon.",
+        help="With --unit: how many records of each person are kept, as a sample; or auto, with --bound-epsilon, or "
+        "in 'sql' without it: a part of --epsilon chooses it, half for one total, less for many groups.",
         metavar="N|auto",
         show_default=False,
     ),

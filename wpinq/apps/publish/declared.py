@@ -22,17 +22,21 @@ class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
 class Person(Table, frozen=True):
     """Whom each answer protects: the arguments of `wpinq.users`.
 
-    `through` instead of `column` is the way to who owns a record, such as "l_orderkey=orders.o_orderkey".
+    `through` instead of `column` is the way to who owns a record, such as "l_orderkey=orders.o_orderkey". With `at_most
+    = "auto"`, which a server takes, `epsilon`, `bins` and `asking` say how it is chosen.
     """
 
     column: str | None = None
-    at_most: int | None = None
+    at_most: int | Literal["auto"] | None = None
     per: dict[str, int] = {}
     shared: bool = False
     period: str | None = None
     at: str | None = None
     zone: str | None = None
     through: str | None = None
+    epsilon: Number | None = None
+    bins: int | None = None
+    asking: Number | None = None
 
 
 class Records(Table, frozen=True, kw_only=True):
@@ -96,7 +100,8 @@ class Question(Table, frozen=True):
     With `rho`, of Gaussian noise, instead of `epsilon`. `keys` are the groups to show, in a file or a list; else
     `delta` pays for publishing those above a threshold. `within` instead of
     `epsilon` says by how much noise may move each count, with probability 95%; `loss` is an epsilon that is spent on
-    how much the bound and the threshold leave out; `at_most` is how many records of each person it looks at.
+    how much the bound and the threshold leave out; `at_most` is how many records of each person it looks at; "auto"
+    chooses the number first, for a part of epsilon.
     """
 
     name: str
@@ -116,7 +121,7 @@ class Question(Table, frozen=True):
     mechanism: Literal["geometric", "laplace", "gaussian"] | None = None
     within: Number | None = None
     loss: Number | None = None
-    at_most: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    at_most: Annotated[int, msgspec.Meta(ge=1)] | Literal["auto"] | None = None
 
 
 class Sink(Table, frozen=True):

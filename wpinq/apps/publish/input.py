@@ -46,6 +46,9 @@ class Opening:
         self._data, self._home, self._schema = data, home, columns
         self._schedule = schedule or Schedule()
         self.unit = unit_of(data.unit, data.owners)
+        if self.unit.choice is not None:
+            raise PlanError("data.unit.at_most: 'auto' belongs to a question, [[question]] at_most = 'auto', whose"
+                            " epsilon pays for the choice of each period.")  # fmt: skip
         self.ledger = home / data.ledger
 
     def shown(self, period: Period) -> str:

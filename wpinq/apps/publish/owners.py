@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from wpinq import Unit, users
 from wpinq.apps.publish.declared import Person
@@ -44,18 +44,20 @@ def unit_of(given: Person | None, owners: Mapping[str, Owning], led: tuple[str, 
         return Unit()
     if len(given.per) > 1:
         raise PlanError("data.unit.per: one column and a number, such as per = { page = 1 }.")
-    per = next(iter(given.per.items()), None)
+    own: dict[str, Any] = {
+        "per": next(iter(given.per.items()), None), "shared": given.shared, "epsilon": given.epsilon,
+        "bins": 1 if given.bins is None else given.bins, "asking": 1 if given.asking is None else given.asking,
+    }  # fmt: skip
     if given.through is None:
-        return users(given.column, given.at_most, per=per, shared=given.shared, period=given.period, at=given.at,
-                     zone=given.zone)  # fmt: skip
+        return users(given.column, given.at_most, period=given.period, at=given.at, zone=given.zone, **own)
     if (given.column, given.period, given.at, given.zone) != (None, None, None, None):
         raise PlanError(f"{CALL}: goes without column and period, which are those of the table of owners.")
     key, table, found = hop(given.through, owners, led)
     owner = unit_of(owners[table].unit, owners, (*led, table))
     if owner.column is None:
         raise PlanError(f"{CALL}: table {table!r} names nobody; give it a unit, such as {{ column = 'customer' }}.")
-    own = users(owner.column, given.at_most, per=per, shared=given.shared)
-    return replace(own, way=((key, table, found), *owner.way), period=owner.period, zone=owner.zone)
+    unit = users(owner.column, given.at_most, **own)
+    return replace(unit, way=((key, table, found), *owner.way), period=owner.period, zone=owner.zone)
 
 
 def hop(through: str, owners: Mapping[str, Owning], led: tuple[str, ...] = ()) -> tuple[str, str, str]:

@@ -42,7 +42,7 @@ TABLES: dict[str, type[Table]] = {
 }  # fmt: skip
 LATER = ("rho", "mechanism", "within", "loss", "at_most")
 """Keys of a question that digests of older releases know nothing of."""
-NEWER = ("through",)
+NEWER = ("through", "epsilon", "bins", "asking")
 """Keys of other tables that digests of older releases know nothing of."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 """Names of releases and questions: they become names of files and tables."""

@@ -264,4 +264,4 @@ def imagined(views: Collection) -> Collection:
     (data,) = sources(views._node)
     schema = views._node.schema
     kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-    return protect([], LIMITLESS, delta="0.5", columns=kinds, name=data.name, unit=data.unit)
+    return protect([], LIMITLESS, delta="0.5", columns=kinds, name=data.name, unit=replace(data.unit, choice=None))

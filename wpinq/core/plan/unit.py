@@ -36,16 +36,19 @@ class Choice:
         epsilon: What the choice costs.
         bins: In how many bins answers are, which hold all records together.
         asking: The epsilon of an answer.
+        asked: Whether the question chose it, so that its epsilon is part of what the question costs.
     """
 
     epsilon: Fraction
     bins: int
     asking: Fraction
+    asked: bool = False
 
     @property
     def text(self) -> str:
         """How it is written for people."""
-        return f"chosen with epsilon {decimal(self.epsilon)} for {self.bins} bins at epsilon {decimal(self.asking)}"
+        bins = f"{self.bins} bin{'s' if self.bins > 1 else ''}"
+        return f"chosen with epsilon {decimal(self.epsilon)} for {bins} at epsilon {decimal(self.asking)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Unit:
         zone: Whose clocks periods follow; None for UTC, or for times that have no zone.
         choice: How `at_most` is chosen, and 1 until it is; None where it was given.
         whole: Whether all records of each person are kept, with their weights; a question bounds them.
+        auto: The largest number that may be chosen, where each question chooses one when it is charged; 0 for none.
         way: Where records do not name the person, the way to their owner: for each hop the column that is looked up,
             the name of the table, and its column; `column` names the person in the last table.
             Where the unit is in a period, so are owners, by the column of the time in that table.
@@ -76,6 +80,7 @@ class Unit:
     zone: str | None = None
     choice: Choice | None = None
     whole: bool = False
+    auto: int = 0
     way: tuple[tuple[str, str, str], ...] = ()
     owner: Any = field(default=None, compare=False, repr=False)
 
@@ -111,7 +116,7 @@ class Unit:
 
         period = self.period and (*self.period, *((self.zone, pl.__version__) if self.zone else ()))
         fields = {"column": self.column, "at_most": self.at_most, "per": self.per, "window": period}
-        more = [(name, value) for name in ("choice", "whole", "way") if (value := getattr(self, name))]
+        more = [(name, value) for name in ("choice", "whole", "auto", "way") if (value := getattr(self, name))]
         return ("Unit", *fields.items(), *more)
 
     @property
@@ -148,6 +153,8 @@ class Unit:
         """How much is looked at of each; empty where the unit is a record."""
         if self.column is None:
             return ""
+        if self.auto:
+            return "at most as many records as are chosen when it is charged"
         if self.whole:
             return "all records"
         if self.at_most is None:
@@ -266,7 +273,7 @@ def users(
         raise PlanError(f"users(at_most={described(most)}): takes a whole number of records above zero, or 'auto'.")
     window = None if period is None or at is None else (period, at)
     return Unit(column, most, per, window if owner is None else owner.unit.period, zone, choice,
-                most is None and not shared, way, owner)  # fmt: skip
+                most is None and not shared, 0, way, owner)  # fmt: skip
 
 
 def _choice(at_most: object, epsilon: Amount | None, bins: int, asking: Amount) -> Choice | None:

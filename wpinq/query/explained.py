@@ -12,8 +12,9 @@ import polars as pl
 from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.provenance import About
 from wpinq.core.plan.node import Node
+from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote
-from wpinq.core.pricing.sensitivity import unit_sensitivities
+from wpinq.core.pricing.sensitivity import moved_bins, unit_sensitivities
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
 
@@ -81,7 +82,8 @@ def explained(
 
 
 def _in_bins(node: Node) -> tuple[float, float | None]:
-    """How far one unit moves one bin, and how many bins: of whole weights each moves by 1 at least."""
-    units = unit_sensitivities(node)
-    most = max(unit.linf for unit in units)
-    return most / node.resolution, float(max(unit.l1 for unit in units)) if node.resolution == 1 else None
+    """How far one unit moves one bin, and how many bins it moves."""
+    survey = Survey.of(node)
+    most = max(unit.linf for unit in unit_sensitivities(survey))
+    known = [float(one) for one in moved_bins(survey).values() if one is not None]
+    return most / node.resolution, max(known) if len(known) == len(moved_bins(survey)) else None

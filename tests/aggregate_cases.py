@@ -50,6 +50,8 @@ CALLS = {
         {"columns": "page", "k": 1, "epsilon": 1, "keys": ["a"], "counts": None, "name": None, "analyst": None},
     ),
     "mode": lambda views: (views.mode, {"columns": "page", "epsilon": 1, "keys": ["a"], "counts": 1}),
+    "select_by": lambda views: (views.select_by, {"score": "candidate", "candidates": [1, 2], "epsilon": 1,
+                                                  "sensitivity": 1, "name": None, "analyst": None}),
     "histogram": lambda views: (
         views.histogram,
         {

@@ -79,6 +79,7 @@ class Collection(Builder["Collection"]):
     ranges = aggregates.ranges
     top = aggregates.top
     mode = aggregates.mode
+    select_by = aggregates.select_by
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def top(
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     kept = self._then(choose(self._node, names, "top(columns=...)"))
     asked = Asked.of(kept._node.schema, k, keys.bins if isinstance(keys, Selection) else keys)
-    quotes = [_quoted(kept, asked, positive(epsilon, "top(epsilon=...)"), name, analyst)]
+    quotes = [quoted(kept, asked, positive(epsilon, "top(epsilon=...)"), name, analyst)]
     if counts is not None:
         named = f"{name}, counts" if name else f"counts of {asked.title}"
         quotes.append(kept.quote(positive(counts, "top(counts=...)"), named, analyst=analyst))
@@ -168,7 +168,8 @@ class Asked(NamedTuple):
         return list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
 
 
-def _quoted(kept: Any, asked: Asked, epsilon: Fraction, name: str | None, analyst: str | None) -> Quote[Any]:
+def quoted(kept: Any, asked: Asked, epsilon: Fraction, name: str | None, analyst: str | None) -> Quote[Any]:
+    """The price of the heaviest keys of a collection."""
     survey, epochs = answered_from(fit_noise(kept._node), "top")
     twice = 1 if all(change.rises for change in survey.changes.values()) else 2
     part = max(min(Fraction(1), Fraction(twice * one.linf, one.l1)) for one in unit_sensitivities(survey))

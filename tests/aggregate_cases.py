@@ -17,7 +17,7 @@ NOISY, RANKS = ["count", "sum", "mean", "variance", "stdev"], ["median", "quanti
 """Those with added noise, and those that choose a rank: their intervals are tried in two ways."""
 ELSEWHERE = {
     "QuotedAggregate", "count_distinct", "loss", "quantiles", "ranges", "suggest_bound", "suggest_bounds", "top",
-    "mode", "histogram",
+    "mode", "histogram", "select_by",
 }  # fmt: skip
 """Those that are no number of one column; they have tests of their own."""
 
@@ -50,6 +50,10 @@ CALLS = {
         {"columns": "page", "k": 1, "epsilon": 1, "keys": ["a"], "counts": None, "name": None, "analyst": None},
     ),
     "mode": lambda views: (views.mode, {"columns": "page", "epsilon": 1, "keys": ["a"], "counts": 1}),
+    "select_by": lambda views: (
+        views.select_by,
+        {"score": "candidate", "candidates": [1, 2], "epsilon": 1, "sensitivity": 1, "name": None, "analyst": None},
+    ),
     "histogram": lambda views: (
         views.histogram,
         {

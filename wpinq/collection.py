@@ -24,7 +24,9 @@ from wpinq.lazy import Methods
 if TYPE_CHECKING:
     from wpinq.core.plan.node import Node
 else:
-    aggregates, operators = Methods(aggregates), Methods(operators)
+    from wpinq.aggregates.bound_first import chooses
+
+    aggregates, operators = Methods(aggregates, around=chooses), Methods(operators)
 
 
 class Collection(Builder["Collection"]):
@@ -56,7 +58,10 @@ class Collection(Builder["Collection"]):
     window = operators.window
 
     quote = quote
-    measure = measure
+    if TYPE_CHECKING:
+        measure = measure
+    else:
+        measure = chooses(measure)
     select = select
     explain = explain
 
@@ -75,6 +80,7 @@ class Collection(Builder["Collection"]):
     ranges = aggregates.ranges
     top = aggregates.top
     mode = aggregates.mode
+    select_by = aggregates.select_by
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -37,24 +37,29 @@ class Methods:
     """Stands for a module in the body of a class, where `f = module.f` makes a method of its function.
 
     The function is taken from the module when the method is first used, or asked for at the class.
+
+    Args:
+        module: The module.
+        around: Makes the method of the function, where that is more than the function.
     """
 
-    def __init__(self, module: ModuleType) -> None:
-        self._module = module
+    def __init__(self, module: ModuleType, around: Callable[[Any], Any] | None = None) -> None:
+        self._module, self._around = module, around
 
     def __getattr__(self, name: str) -> Any:
-        return _Method(self._module, name)
+        return _Method(self._module, name, self._around)
 
 
 class _Method:
-    def __init__(self, module: ModuleType, name: str) -> None:
-        self._module, self._name = module, name
+    def __init__(self, module: ModuleType, name: str, around: Callable[[Any], Any] | None) -> None:
+        self._module, self._name, self._around = module, name, around
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._owner, self._here = owner, name
 
     def __get__(self, instance: object, owner: type) -> Any:
         function = getattr(self._module, self._name)
+        function = function if self._around is None else self._around(function)
         if vars(self._owner).get(self._here) is self:  # else somebody has put another there, which stays
             setattr(self._owner, self._here, function)
         return function.__get__(instance, owner)

@@ -17,6 +17,7 @@ from wpinq.core.ledger.budget import Budget
 from wpinq.core.ledger.versions import named, printable, rendered
 from wpinq.core.operators.contribution.preprocess import Before, before
 from wpinq.core.operators.contribution.sample import bounded
+from wpinq.core.operators.contribution.unit_key import UnitKey
 from wpinq.core.operators.contribution.weight import weigh, weights
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source
@@ -225,7 +226,18 @@ def _led(reader: Reader, unit: Unit, ledger: object) -> tuple[Reader, Unit, Ledg
         same = ledger is None or (led.lasting and Path(str(ledger)).resolve() == Path(led.ledger).resolve())
     if not same:
         raise PlanError(f"users(through=...): {led.name!r} has another ledger; all tables of a way share one.")
-    return through(reader, led.reader, unit.way[0], str(unit.column)), replace(unit, owner=None), led.ledger
+    return pairs(reader, led, unit.way[0]), replace(unit, owner=None), led.ledger
+
+
+def pairs(reader: Reader, led: DataSet, hop: tuple[str, str, str]) -> Reader:
+    """Records with the owners that a table names, in the periods in which it protects people.
+
+    Raises:
+        PlanError: The way does not fit the columns.
+    """
+    key = UnitKey(led.unit, led.reader.schema)
+    at = None if key.span is None else (key.unit.columns[1], key.span)
+    return through(reader, led.reader, hop, key.user, at)
 
 
 def _version(declared: str | None, reader: Reader, led: DataSet | None) -> str:

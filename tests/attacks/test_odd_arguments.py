@@ -108,6 +108,7 @@ def calls(place):
         "loss": (wpinq.loss, {"collection": people, "epsilon": 1, "at_most": 3, "name": None, "analyst": None}),
         "sql loss": (wpinq.sql, {"query": "SELECT COUNT(*) FROM v", "tables": {"v": people}, "epsilon": 1, "loss": 1}),
         "at_most": (people.at_most, {"records": 2, "per": ("page", 1)}),
+        "at_most auto": (people.at_most, {"records": "auto", "per": None}),
         "sql at_most": (wpinq.sql, {"query": "SELECT COUNT(*) FROM v", "tables": {"v": people}, "epsilon": 1,
                                     "at_most": 2, "per": ("page", 1)}),
         **{name: call(views) for name, call in (algebra.CALLS | AGGREGATES).items()},
@@ -213,7 +214,8 @@ GRAPHS = [
 PAIRS = ["pairs", "pair_buckets", "butterfly_buckets"]
 NAMES = [
     *algebra.CALLS, *AGGREGATES,
-    "at_most", "sql at_most", "budget", "loss", "sql loss", "protect", "protect file", "users", "Unit", "live",
+    "at_most", "at_most auto", "sql at_most", "budget", "loss", "sql loss", "protect", "protect file", "users",
+    "Unit", "live",
     "kafka", "postgres", "sqlite",
     "sql", "suggest_bounds",
     "suggest_bound",

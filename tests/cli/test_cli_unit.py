@@ -261,6 +261,11 @@ def test_a_bound_is_chosen_told_and_charged_once(wpinq, flow, log, tmp_path):
     assert done.code == 0, done.err
     assert "8 was chosen with epsilon 60 for 2 bins at epsilon 50" in done.out
     assert spent(tmp_path / "sql") == 110
+    auto = ["sql", "SELECT COUNT(*) AS n FROM log", "--from", f"log={log}", "--unit", "user", "--at-most", "auto"]
+    done = wpinq(*auto, "--epsilon", "100", "--ledger", tmp_path / "auto")
+    assert "8 was chosen with epsilon 50 for 1 bin at epsilon 50" in done.out, done.err
+    assert "Cost: epsilon 100. Epsilon 0 of 100 is left" in " ".join(done.out.split())
+    assert wpinq(*auto[:-3], "auto", "--at-most", "auto", "--epsilon", "1").code == 2
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 
+import polars as pl
 import pytest
 
 LOUD = 10_000
@@ -63,6 +64,26 @@ def test_one_table_and_its_owners(shop, wpinq):
     assert json.loads(wpinq("check", "items.csv", *one, "--json").out)["without owner"] == 900 - len(OWNED)
 
 
+def test_owners_in_periods(shop, wpinq):
+    """An order of two months is owned in each; --period speaks of the table that names people."""
+    rows = "".join(f"{key},c{key % 40},{1 + 20 * month}\n" for key in range(200) for month in range(1 + key % 2))
+    (shop / "orders.csv").write_text(f"o_key,cust,day\n{rows}")
+    window = ["--period", "orders:10", "--at", "orders:day", "--columns", "orders:o_key:int,cust,day:int"]
+    typed = ["--columns", "items:l_id:int,l_key:int,n:int"]
+    done = wpinq("sql", "SELECT COUNT(*) AS n FROM items", *TABLES, *WAY, *window, *typed, "--at-most", "900", *BUDGET,
+                 "--json", "out.json")  # fmt: skip
+    assert done.code == 0, done.err
+    truth = sum(1 + key % 2 for _, key, _ in OWNED)
+    assert json.loads((shop / "out.json").read_text())["rows"] == [[truth]]
+    assert "one cust in one period of 10 by day as owner of records" in done.out
+    one = ["--unit", "cust", "--period", "10", "--at", "day", "--through", "l_key=orders.o_key", "--owners",
+           "orders=orders.parquet"]  # fmt: skip
+    pl.read_csv(shop / "items.csv").write_parquet(shop / "items.parquet")
+    pl.read_csv(shop / "orders.csv").write_parquet(shop / "orders.parquet")
+    told = wpinq("check", "items.parquet", *one, "--at-most", "5")
+    assert "have no owner by --through" in told.out, told.err
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -72,7 +93,7 @@ def test_one_table_and_its_owners(shop, wpinq):
         (["--through", "l_key=orders.o_key", "--owners", "orders=orders.csv"], "give --unit too"),
         (["--owners", "orders=orders.csv", "--unit", "cust"], "--owners: write TABLE=INPUT"),
         (["--through", "l_key=orders.nope", "--owners", "orders=orders.csv", "--unit", "cust"], "no column 'nope'"),
-        (["--through", "l_key=orders.o_key", "--period", "1d", "--at", "n"], "not to one in a --period"),
+        (["--through", "l_key=orders.o_key", "--period", "1d", "--at", "n"], "give --period to that one"),
     ],
 )
 def test_what_does_not_fit_is_refused(shop, wpinq, more, why):

@@ -22,6 +22,7 @@ from wpinq.aggregates.clipping_loss import Dropped
 from wpinq.aggregates.grid import Cells, FineCells
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Scale
+from wpinq.aggregates.scoring import Scores
 from wpinq.core.functions import Function, bind, bind_many
 from wpinq.core.functions.covering import SHOWN
 from wpinq.core.functions.rows import KEY, Rows, rows
@@ -70,6 +71,11 @@ def looked_up(views):
     return LookUp(node, towns(node.schema["user"]), None, ("user",), node.schema.names)
 
 
+def scored(schema):
+    """The columns of a record and a candidate."""
+    return Schema((*schema.expanded(), Column("candidate", Kind.INT)))
+
+
 def samples():
     """A plan for each kind of step."""
     c, people = views(), views(unit=wpinq.users("user", at_most=2, per=("page", 1)))
@@ -91,6 +97,7 @@ def samples():
         FineCells(source, ("user",), scale, "median"),
         Cells(source, ("user",), Edges("n", (None, Fraction(1), Fraction(5, 2)), True), "histogram"),
         Align(source, Schema.of(a=Kind.ANY, b=Kind.TEXT, c=Kind.INT), 2), Coarse(source), First(people._node.source),
+        Scores(source, bind("n - candidate", scored(source.schema), "test"), (1, 2), Fraction(3)),
         Lengths(people._node.source, (1, 2, 3)), Dropped(people._node.source, 9),
         Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
         live_slice(where="page = 'x'"), views(derive={"more": "n + 1"}),

@@ -15,6 +15,7 @@ from depth import deeper, often, thin
 from strategies import evaluate
 
 import wpinq
+from wpinq.core.operators.concat import Sum
 from wpinq.core.operators.group_by import GroupBy
 from wpinq.core.operators.join import Join
 from wpinq.core.operators.join_rows import JoinRows, LeftRows
@@ -140,7 +141,13 @@ def violation(draw, tables, *likely):
     book = survey_source(first).book
     if book not in claims:
         return None
-    moved = difference(evaluate(plan._then(root), *after), evaluate(plan._then(root), *before))
+    found = evaluate(plan._then(root), *after), evaluate(plan._then(root), *before)
+    moved = difference(*found)
+    change = survey.changes[mover(survey_source(first))]
+    if change.l0 is not None and sum(move > 0 for move in moved) > change.l0:
+        return names, unit, way, before, whom, "more bins than", change.l0
+    if change.rises and any(found[0].get(key, 0) < weight for key, weight in found[1].items()):
+        return names, unit, way, before, whom, "a weight falls"
     slack = SLACK ** sum(node.stability[0] == DITHER_STABILITY for node in steps(root) if node.inputs)
     whole = sum(move for data, move in survey.sensitivities.items() if data.book == book)
     one = Fraction(claims[book].linf, root.resolution)
@@ -304,6 +311,14 @@ def half_of_theirs(self, columns, of):
     return whole and whole / 2
 
 
+ENTERED = person_bound._entered
+
+
+def one_record(node):
+    change = ENTERED(node)
+    return change and change._replace(l0=1)
+
+
 BOUND_OF_PAIRS, BOUND_OF_THEIRS = Join.bounds, JoinRows._theirs
 WRONG = {
     "an input that does not move cannot hold the person": ((Node, "needs", property(always)), ["concat", "union"]),
@@ -313,6 +328,11 @@ WRONG = {
     "pairs of a key weigh half of what they do": ((Join, "bounds", half_of_pairs), ["join on the key", "key alone"]),
     "pairs weigh half of what the right side has": ((JoinRows, "_theirs", half_of_theirs), ["join_rows on the key"]),
     "whose column is fixed is alone": ((person_bound, "_stays_alone", lambda *_: True), ["having"]),
+    "a semijoin is of one record": ((Fill, "images", 1), ["limit by value", "limit by both"]),
+    "pairs are monotone": ((JoinRows, "monotone", True), ["left join, their key", "having"]),
+    "a limit is monotone": ((Fill, "monotone", True), ["limit by value", "limit by both"]),
+    "a difference is monotone": ((Sum, "monotone", True), ["key alone", "value alone"]),
+    "a person has one record": ((person_bound, "_entered", one_record), ["key alone", "value alone"]),
     "all records of a person move by 1": ((person_bound, "_whole", lambda _: {person_bound.NONE: 1}), ["key alone"]),
 }
 

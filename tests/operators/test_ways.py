@@ -253,9 +253,8 @@ def test_what_a_way_asks_for():
             wpinq.users(through=odd, at_most=3)
     with pytest.raises(PlanError, match="goes without"):
         wpinq.users("cust", through=("l_key", orders), at_most=3)
-    days = wpinq.protect([], 1, columns=ITEMS, unit=wpinq.users("l_id", at_most=3, period=2, at="n"))
-    with pytest.raises(PlanError, match="in periods"):
-        wpinq.users(through=("l_key", days, "n"), at_most=3)
+    with pytest.raises(PlanError, match="which is that of the table of owners"):
+        wpinq.users(through=("l_key", orders, "o_key"), at_most=3, period=2, at="n")
 
     def table(columns, through, **more):
         unit = wpinq.users(through=through, at_most=3)

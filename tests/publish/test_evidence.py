@@ -155,7 +155,7 @@ def test_a_row_of_a_sink_that_was_changed_is_told(site, tmp_path):
 
 def test_verify_charges_nothing_and_no_code_is_published(site, tmp_path):
     def charged():  # that the state of a file was seen is a row, which comes sooner or later
-        ledger = site._publisher.opening.protect(site.period(DAY), None)._node.data.ledger
+        ledger = site._publisher.opening.protect(site.period(DAY), "1")._node.data.ledger
         return [row for row in ledger.entries() if row.kind == "charge"]
 
     before = charged()

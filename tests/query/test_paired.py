@@ -36,6 +36,8 @@ def tables():
     "SELECT town, kind, COUNT(*) AS n FROM visits JOIN people USING (user) JOIN clinics USING (clinic) "
     "WHERE visits.day < people.day GROUP BY town, kind ORDER BY town, kind",
     "SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.user = b.user AND a.clinic = b.clinic",
+    "SELECT COUNT(*) AS n, COUNT(p.user) AS m FROM visits v LEFT JOIN people p ON v.user = p.user AND p.town = 'north'",
+    "SELECT COUNT(*) AS n FROM visits v JOIN people p ON v.user = p.user AND v.day > 1",
     "SELECT town, COUNT(*) AS n, COUNT(p.user) AS m, COUNT(v.user) AS k FROM visits v LEFT JOIN people p "
     "ON v.user = p.user GROUP BY 1 ORDER BY 1",
     "SELECT COUNT(*) AS n, COUNT(town) AS m FROM people p LEFT OUTER JOIN visits v USING (user) WHERE v.user IS NULL",
@@ -66,11 +68,9 @@ def test_each_table_pays_and_the_answer_says_what_is_not_in_it(tables):
 @pytest.mark.parametrize("query", [
     "SELECT COUNT(*) FROM visits JOIN people USING (day)",
     "SELECT COUNT(*) FROM visits v JOIN people p ON v.day = p.day",
-    "SELECT COUNT(*) FROM visits v LEFT JOIN people p ON v.user = p.user AND p.town = 'north'",
     "SELECT COUNT(*) FROM visits v LEFT JOIN people p ON v.day = p.day",
     "SELECT COUNT(*) FROM visits v JOIN people p ON v.user = p.town",
     "SELECT COUNT(*) FROM visits v JOIN people p ON v.user = p.user OR v.day = p.day",
-    "SELECT COUNT(*) FROM visits v JOIN people p ON v.user = p.user AND v.day > 1",
     "SELECT COUNT(*) FROM visits v JOIN people p ON v.user = v.user",
     "SELECT COUNT(*) FROM visits v JOIN people p ON lower(v.user) = p.user",
     "SELECT COUNT(*) FROM visits v JOIN clinics c ON v.clinic = c.clinic JOIN people p ON c.kind = p.user",

@@ -19,11 +19,13 @@ if not LATE:
     from wpinq.aggregates.quoted import QuotedAggregate
     from wpinq.aggregates.range_tree import ranges
     from wpinq.aggregates.ranging import suggest_bounds
+    from wpinq.aggregates.scoring import select_by
     from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
     "QuotedAggregate", "count", "count_distinct", "histogram", "loss", "max", "mean", "median", "min", "mode",
-    "quantile", "quantiles", "ranges", "stdev", "suggest_bound", "suggest_bounds", "sum", "top", "variance",
+    "quantile", "quantiles", "ranges", "select_by", "stdev", "suggest_bound", "suggest_bounds", "sum", "top",
+    "variance",
 ]  # fmt: skip
 
 
@@ -40,6 +42,7 @@ if not TYPE_CHECKING:
         **dict.fromkeys(("max", "median", "min", "quantile", "quantiles"), "aggregates.order_statistics"),
         "QuotedAggregate": "aggregates.quoted",
         "ranges": "aggregates.range_tree",
+        "select_by": "aggregates.scoring",
         "suggest_bounds": "aggregates.ranging",
         **dict.fromkeys(("count", "count_distinct", "mean", "stdev", "sum", "variance"), "aggregates.sums"),
     }

@@ -58,20 +58,22 @@ def choose_bound(records: Builder[Any], choice: Choice) -> int:
     return best_bound(noisy, float(1 / choice.epsilon), choice.bins / float(choice.asking))
 
 
-def best_bound(cells: NDArray[np.float64], scale: float, price: float) -> int:
+def best_bound(cells: NDArray[np.float64], scale: float, price: float, most: int | None = None) -> int:
     """The number of the grid that errs least, by noisy numbers of people.
 
     Args:
         cells: How many people have at most as many records as each number of the grid, and more than the one before.
         scale: Of their noise.
         price: The expected error by noise of all bins, for each record that is kept of a person.
+        most: The largest number that may be chosen.
     """
     low = np.append(0, GRID[:-1])
     beyond = np.append(_people(cells, scale), 0.0)  # those with more than `low`
     area = (GRID - low) * (beyond[:-1] + beyond[1:]) / 2
     cut = np.append(np.cumsum(area[::-1])[::-1][1:], 0.0)
     noise = price * GRID
-    return int(GRID[np.argmin(cut + noise * np.exp(-cut / noise))])
+    error = cut + noise * np.exp(-cut / noise)
+    return int(GRID[np.argmin(error if most is None else error[: max(1, np.searchsorted(GRID, most, side="right"))])])
 
 
 def _people(cells: NDArray[np.float64], scale: float) -> NDArray[np.float64]:

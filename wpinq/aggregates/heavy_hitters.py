@@ -1,7 +1,9 @@
 """Choosing: which of some keys weigh most, and no more than that: PINQ's exponential mechanism over names.
 
 With S the L1 sensitivity and B the largest change of one bin, one unit moves the differences between bins by F =
-min(S, 2 B) at the most: one bin may rise by B while another falls by as much, and all together move by S. Two ways lead
+min(S, 2 B) at the most: one bin may rise by B while another falls by as much, and all together move by S. Where a unit
+more lowers no bin (`core/plan/person_bound.py`: rising), a difference moves by what one bin rises at most, and F = B:
+people by page after `distinct`, say. Then the t of the proof below moves by B at the most, either way. Two ways lead
 to k keys, and public facts alone (k, S, B) decide which is taken: the one whose noise has the smaller variance.
 
 - *Peeling*: choose the key of the largest weight by permute-and-flip at epsilon / k, leave it out, and so on. A choice
@@ -97,7 +99,7 @@ def top(
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     kept = self._then(choose(self._node, names, "top(columns=...)"))
     asked = Asked.of(kept._node.schema, k, keys.bins if isinstance(keys, Selection) else keys)
-    quotes = [_quoted(kept, asked, positive(epsilon, "top(epsilon=...)"), name, analyst)
+    quotes = [quoted(kept, asked, positive(epsilon, "top(epsilon=...)"), name, analyst)
               .worded(phrase(self._node, asked.title))]  # fmt: skip
     if counts is not None:
         named = f"{name}, counts" if name else f"counts of {asked.title}"
@@ -168,9 +170,11 @@ class Asked(NamedTuple):
         return list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
 
 
-def _quoted(kept: Any, asked: Asked, epsilon: Fraction, name: str | None, analyst: str | None) -> Quote[Any]:
+def quoted(kept: Any, asked: Asked, epsilon: Fraction, name: str | None, analyst: str | None) -> Quote[Any]:
+    """The price of the heaviest keys of a collection."""
     survey, epochs = answered_from(fit_noise(kept._node), "top")
-    part = max(min(Fraction(1), Fraction(2 * one.linf, one.l1)) for one in unit_sensitivities(survey))
+    twice = 1 if all(change.rises for change in survey.changes.values()) else 2
+    part = max(min(Fraction(1), Fraction(twice * one.linf, one.l1)) for one in unit_sensitivities(survey))
     part = Fraction(1) if any(parts for _, parts in survey.paths) else part
     if (asked.k * part) ** 2 > 2:
         quote: Quote[Any] = kept.quote(epsilon, name, analyst=analyst)

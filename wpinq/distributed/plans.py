@@ -42,6 +42,7 @@ STEPS: dict[str, str] = {
     "Map": f"{OPERATORS}.map",
     "Moments": "wpinq.aggregates.moments",
     "Part": f"{OPERATORS}.partition",
+    "Scores": "wpinq.aggregates.scoring",
     "Share": f"{INSIDE}.share",
     "Shave": f"{OPERATORS}.shave",
     "Source": "wpinq.core.plan.node",

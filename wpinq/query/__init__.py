@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wpinq.query.answer import QuotedSql, quoted, sql
-from wpinq.query.contribution import rebounded
+from wpinq.query.contribution import rebounded, settling
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
 
-__all__ = ["QuotedSql", "Statement", "prepare", "quoted", "rebounded", "sql"]
+__all__ = ["QuotedSql", "Statement", "prepare", "quoted", "rebounded", "settling", "sql"]

@@ -29,7 +29,7 @@ from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.query.aggregates import ChargeNames
 from wpinq.query.budget_split import Share, shared
-from wpinq.query.contribution import rebounded
+from wpinq.query.contribution import rebounded, settling
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.explained import explained, explains
 from wpinq.query.omissions import Told, ask_lost
@@ -51,7 +51,7 @@ def sql(
     keys: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
     loss: Amount | None = None,
-    at_most: int | Mapping[str, int] | None = None,
+    at_most: int | str | Mapping[str, int | str] | None = None,
     per: tuple[str, int] | Mapping[str, tuple[str, int]] | None = None,
     name: str | None = None,
     analyst: str | None = None,
@@ -93,7 +93,9 @@ def sql(
         loss: Epsilon to spend beside that on how much is left out: `answer.loss` then tells about how many people lost
             how many records by the bound, and how much is counted in groups that are not shown.
         at_most: How many records of each person this query looks at, in every table of people or by the table's name;
-            by default as they were protected. What WHERE leaves out of one table takes no places of it.
+            by default as they were protected. What WHERE leaves out of one table takes no places of it. "auto" chooses
+            the number first, for a part of epsilon: half for one total, less for many groups, and of many unknown
+            groups a quarter. It is no more than the number that the table was protected with.
         per: A column and a number: of one person's records with the same value of it no more are kept.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
@@ -111,11 +113,16 @@ def sql(
     (('a', 90),)
     """
     shown = explains(query)
+    tables, rest = rebounded(tables, at_most, per), epsilon
+    first = settling(shown or query, tables, epsilon=epsilon, keys=keys, bounds=bounds, analyst=analyst)
+    if first is not None:
+        tables = first.settled() if shown is None else first.under(1)
+        rest = first.automatic.rest
     asked = quoted(
-        shown or query, rebounded(tables, at_most, per), epsilon=epsilon, within=within, mechanism=mechanism, rho=rho,
-        delta=delta, keys=keys, bounds=bounds, loss=loss, name=name, analyst=analyst,
+        shown or query, tables, epsilon=rest, within=within, mechanism=mechanism, rho=rho, delta=delta, keys=keys,
+        bounds=bounds, loss=loss, name=name, analyst=analyst,
     )  # fmt: skip
-    return asked.charge() if shown is None else asked.explained()
+    return asked.charge() if shown is None else asked.explained(None if first is None else first.automatic.quote)
 
 
 @dataclass(frozen=True)
@@ -175,11 +182,15 @@ class QuotedSql:
         return replace(self, counts=[each[one] for one in self.counts], numbers=numbers,
                        losses=[each[one] for one in self.losses])  # fmt: skip
 
-    def explained(self) -> Answer:
-        """What each measurement would cost, as a table; nothing is charged and no record is read."""
+    def explained(self, choice: Quote[Any] | None = None) -> Answer:
+        """What each measurement would cost, as a table; nothing is charged and no record is read.
+
+        Args:
+            choice: What a choice of the bound costs first; how wide noise is follows from the number that it gives.
+        """
         written = self._written()
         halves = [half_of(self.statement, quote.query, LEVEL) for quote in self.counts]
-        return explained(self.query, list(written.values()), list(written), halves, self.threshold)
+        return explained(self.query, list(written.values()), list(written), halves, self.threshold, choice=choice)
 
     def charge(self) -> Answer:
         """Charge for all of it or nothing, and answer.

@@ -3,11 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from wpinq.aggregates.automatic import Automatic, priced, waiting
 from wpinq.collection import Collection
+from wpinq.core.records.blocks import bin_blocks
 from wpinq.errors import PlanError
+from wpinq.exact import Amount, positive
 from wpinq.query.derived import CALL
+from wpinq.query.prepare import prepare
+
+if TYPE_CHECKING:
+    from wpinq.query.statement import Statement
+
+
+@dataclass(frozen=True)
+class Settling:
+    """A query whose bound is chosen first: the price of the choice, and the tables and epsilon of what follows.
+
+    Attributes:
+        tables: The tables, of which one waits for its bound.
+        statement: The query over them.
+        automatic: The choice.
+    """
+
+    tables: Mapping[str, Any]
+    statement: Statement
+    automatic: Automatic
+
+    def under(self, number: int) -> Mapping[str, Any]:
+        """The tables with a bound, where one waited."""
+        names = [name for name, table in self.tables.items() if isinstance(table, Collection)]
+        roots = self.automatic.bounds([self.tables[name]._node for name in names], number)
+        bounded = {name: self.tables[name]._then(root) for name, root in zip(names, roots, strict=True)}
+        return {**self.tables, **bounded}
+
+    def settled(self) -> Mapping[str, Any]:
+        """Charge for the choice, make it, and give the tables that it bounds.
+
+        Raises:
+            BudgetError, LedgerError: Nothing was charged.
+        """
+        return self.under(self.automatic.number(self.statement.groups))
+
+
+def settling(
+    query: str, tables: Mapping[str, Any], *, epsilon: Amount | None, keys: Any, bounds: Any, analyst: str | None
+) -> Settling | None:
+    """The choice of a bound that a query needs before it is asked; None where it needs none.
+
+    Args:
+        query: The query.
+        tables: Its tables.
+        epsilon: What choice and answers cost together.
+        keys: The groups to show; None where they are published.
+        bounds, analyst: Those of `sql`.
+
+    Raises:
+        PlanError: It cannot be read, several bounds wait, or no epsilon is given.
+    """
+    if not any(isinstance(table, Collection) and waiting([table._node]) for table in tables.values()):
+        return None
+    statement = prepare(query, tables, bounds)
+    given = keys is not None or not statement.keys
+    bins = 1 if not statement.keys else None if keys is None else bin_blocks(keys, statement.schema).rows
+    amount = positive(1 if epsilon is None else epsilon, f"{CALL}(epsilon=...)")
+    measured = [*statement.counts, *statement.published_from(given), *(one.collection for one in statement.numbers)]
+    plans = [one._node for one in measured]
+    found = priced(statement.groups, plans, amount, bins, parts=max(1, statement.parts(given)), analyst=analyst)
+    if found is None:
+        return None
+    if epsilon is None:
+        raise PlanError(f"{CALL}(at_most='auto'): the choice costs a part of epsilon; give epsilon=.")
+    return Settling(tables, statement, found)
 
 
 def rebounded(tables: Mapping[str, Any], at_most: object, per: object) -> Mapping[str, Any]:
@@ -15,8 +84,8 @@ def rebounded(tables: Mapping[str, Any], at_most: object, per: object) -> Mappin
 
     Args:
         tables: The tables by name.
-        at_most: How many records of each person, in each table of people, or by table; None for the bound that they
-            were protected with.
+        at_most: How many records of each person, in each table of people, or by table; "auto" for a number that is
+            chosen when the query is charged; None for the bound that they were protected with.
         per: A column and a number beside it, or by table.
 
     Raises:

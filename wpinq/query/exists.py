@@ -19,6 +19,7 @@ from wpinq.core.functions.tree import col, none_null
 from wpinq.core.operators.along_way import owners_met
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL, Derived
+from wpinq.query.joins import conjuncts
 from wpinq.query.names import bare
 from wpinq.query.public_rows import PublicRows
 from wpinq.query.tables import Tables
@@ -48,12 +49,6 @@ class Sought:
     listed: bool
     negated: bool
     led: int = 0
-
-
-def conjuncts(where: Any) -> list[Any]:
-    """The conditions that all must be true."""
-    node = bare(where)
-    return [part for one in node.flatten() for part in conjuncts(one)] if type(node).__name__ == "And" else [node]
 
 
 def sought(node: Any, tables: Tables, scope: Any) -> Sought | None:

@@ -12,8 +12,9 @@ import polars as pl
 from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.provenance import About
 from wpinq.core.plan.node import Node
+from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote
-from wpinq.core.pricing.sensitivity import unit_sensitivities
+from wpinq.core.pricing.sensitivity import moved_bins, unit_sensitivities
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
 
@@ -40,7 +41,7 @@ def explains(query: str) -> str | None:
 
 def explained(
     query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], halves: Sequence[float],
-    threshold: float | None = None,
+    threshold: float | None = None, *, choice: Quote[Any] | None = None,
 ) -> Answer:  # fmt: skip
     """A row for each measurement, for which nothing is charged.
 
@@ -50,8 +51,9 @@ def explained(
         quotes: Their prices.
         halves: Of the first ones, which are counts, by how much noise moves them with probability 0.95.
         threshold: The noisy count below which groups are left out, where they are not given.
+        choice: What the choice of a bound costs first, on which the noise of the others depends.
     """
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (
             text,
             float(max(quote.sensitivities.values())),
@@ -64,6 +66,10 @@ def explained(
         )
         for place, (text, quote) in enumerate(zip(written, quotes, strict=True))
     ]
+    if choice is not None:
+        rows = [(text, *(None,) * 5, *costs) for text, _, _, _, _, _, *costs in rows]
+        moves = (1.0, 1.0, 1.0, float(choice.scale), None)
+        rows.insert(0, ("at_most, chosen by people's numbers of records", *moves, float(choice.epsilon), 0.0, 0.0))
     names = [
         "measurement", "one unit moves", "in one bin", "bins", "scale of noise", "95% of noise within", "epsilon",
         "rho", "delta",
@@ -77,7 +83,8 @@ def explained(
 
 
 def _in_bins(node: Node) -> tuple[float, float | None]:
-    """How far one unit moves one bin, and how many bins: of whole weights each moves by 1 at least."""
-    units = unit_sensitivities(node)
-    most = max(unit.linf for unit in units)
-    return most / node.resolution, float(max(unit.l1 for unit in units)) if node.resolution == 1 else None
+    """How far one unit moves one bin, and how many bins it moves."""
+    survey = Survey.of(node)
+    most = max(unit.linf for unit in unit_sensitivities(survey))
+    known = [float(one) for one in moved_bins(survey).values() if one is not None]
+    return most / node.resolution, max(known) if len(known) == len(moved_bins(survey)) else None

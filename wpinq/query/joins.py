@@ -24,6 +24,15 @@ WHY = (
 )
 
 
+def conjuncts(condition: Any) -> list[Any]:
+    """The conditions that all must be true."""
+    while type(condition).__name__ == "Paren":
+        condition = condition.this
+    if type(condition).__name__ != "And":
+        return [condition]
+    return [part for one in condition.flatten() for part in conjuncts(one)]
+
+
 def equalities(node: Any) -> list[tuple[Any, Any]]:
     """The sides of the equalities of columns that a condition is made of; nothing where it is another condition."""
     while type(node).__name__ == "Paren":

@@ -23,8 +23,9 @@ from wpinq.errors import PlanError
 from wpinq.query.aggregates import LISTED, NUMBERS, unknown_function
 from wpinq.query.bounds import Declared
 from wpinq.query.derived import CALL, Derived, Rows, plainly
-from wpinq.query.exists import conjuncts, constant, kept, number, sought
+from wpinq.query.exists import constant, kept, number, sought
 from wpinq.query.grouping import NAME, grouping, missing, sets_of
+from wpinq.query.joins import conjuncts
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.public_rows import PublicRows
 from wpinq.query.tables import Tables
@@ -186,7 +187,7 @@ class Reads:
         if not isinstance(rows, Collection):
             joined = []
         for part, one in found:
-            if one not in joined:
+            if one not in joined and not self.tables.asked_before(part):
                 rows = rows.filter(self.tables.translator.condition(self.canonical(part)).value)
         for one in joined:
             rows = kept(rows, one, [self.tables.own(column) for column in one.columns])

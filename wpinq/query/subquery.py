@@ -72,7 +72,10 @@ class Scope:
         if not select.args.get("from_"):
             raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(self.given)}.")
         first, joins = select.args["from_"].this, select.args.get("joins") or []
-        return Tables(self.given, first, joins, self.derived, select.args.get("where"))
+        where = select.args.get("where")
+        tables = Tables(self.given, first, joins, self.derived, where=where)
+        before = tables.movable
+        return Tables(self.given, first, joins, self.derived, where=where, before=before) if before else tables
 
     def declared(self, tables: Tables, canonical: Any) -> Declared:
         """The bounds of their columns."""

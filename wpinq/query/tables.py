@@ -2,6 +2,13 @@
 
 An inner or left join with a public table, on equality with a key that is unique there, gives each record at most one
 partner. So its columns are functions of the record, `key -> value`, and the join costs nothing.
+
+**WHERE below joins.** A condition of WHERE that looks at one record of one protected table is asked of that table
+before its people are bounded, and before it is joined: what it leaves out takes no places of the bound, and of an inner
+join the rows are the same, since a row fulfils it where its record does. So it is for the preserved side of a left
+join, and not for the other: `b.x IS NULL` keeps rows that have no b, and `b.x = 1` leaves out those that a b without it
+would leave alone. A condition of ON that looks at one record of the table that is joined is asked of that table, of
+either join: it says with which records a row may meet.
 """
 
 from __future__ import annotations
@@ -26,7 +33,7 @@ from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.errors import PlanError
 from wpinq.query.catalogue import Catalogue
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
-from wpinq.query.joins import WHY, equalities, implied, paired
+from wpinq.query.joins import WHY, conjuncts, equalities, implied, paired
 from wpinq.query.public_rows import public_rows
 
 if TYPE_CHECKING:
@@ -42,10 +49,11 @@ class Tables:
     """
 
     def __init__(
-        self, given: Mapping[str, Any], first: Any, joins: Sequence[Any], derive: Callable[[Any], Derived],
-        where: Any = None,
+        self, given: Mapping[str, Any], first: Any, joins: Sequence[Any], derive: Callable[[Any], Derived], *,
+        where: Any = None, before: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:  # fmt: skip
-        self._catalogue, self._where = Catalogue(given, derive), where
+        self._catalogue, self._where, self._before = Catalogue(given, derive), where, before or {}
+        self._people: set[str] = set()  # tables whose people are bounded, of which WHERE may be asked before
         self._columns: dict[str, dict[str, Term]] = {}
         self._derived: dict[str, Derived] = {}
         self._led: set[tuple[str, str]] = set()  # owners that a way brings: without a table, that of another is meant
@@ -59,6 +67,36 @@ class Tables:
         self._own = {(alias, name): name for name in result.columns}  # columns of the base, by table and name
         for join in joins:
             self._join(join)
+
+    @property
+    def movable(self) -> dict[str, list[Any]]:
+        """The conditions of WHERE that each table can be asked for before it is bounded and joined."""
+        from sqlglot import exp
+
+        result: dict[str, list[Any]] = {}
+        if len(self._columns) == 1 or self._where is None:
+            return result
+        for part in conjuncts(self._where.this):
+            if part.find(exp.Query, exp.AggFunc, exp.Window) is not None:
+                continue
+            try:
+                found = part.transform(self._located)
+            except PlanError:  # which is said where WHERE is read
+                continue
+            sides = self._sides(found)
+            if len(sides) == 1 and sides <= self._people:
+                result.setdefault(sides.pop(), []).append(found)
+        return result
+
+    def asked_before(self, part: Any) -> bool:
+        """Whether a condition of WHERE was asked of its table already."""
+        if not self._before:
+            return False
+        try:
+            found = part.transform(self._located)
+        except PlanError:
+            return False
+        return any(found in parts for parts in self._before.values())
 
     def resolve(self, node: exp.Expression) -> Term:
         """A column, by its canonical name.
@@ -170,11 +208,26 @@ class Tables:
             raise PlanError(f"{CALL}: two tables are called {shown(alias)}; name one with AS.")
         if not isinstance(found, Derived):
             people = found._node.bounds_units if isinstance(found, Collection) else None
+            if people is not None:
+                self._people.add(alias)
+                found = self._fulfilling(alias, found, self._before.get(alias, ()))
             if people is not None and people.unit.way:
                 self._led.add((alias, str(people.unit.column)))
             return alias, found
         self._derived[alias] = found
         return alias, found.rows
+
+    def _fulfilling(self, alias: str, rows: Collection, conditions: Sequence[Any]) -> Collection:
+        """The records of a table that is not joined yet which fulfil some conditions on its columns."""
+        if not conditions:
+            return rows
+        known, self._columns[alias] = self._columns.get(alias), base_columns(rows)
+        for one in conditions:
+            rows = rows.filter(self.translator.condition(one).value)
+        del self._columns[alias]
+        if known is not None:
+            self._columns[alias] = known
+        return rows
 
     def _join(self, join: Any) -> None:
         args = {name for name, value in join.args.items() if value}
@@ -186,6 +239,8 @@ class Tables:
             raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that "
                             "no record stands for; a RIGHT JOIN is a LEFT JOIN in the other order.")  # fmt: skip
         alias, result = self._table(join.this)
+        if join.text("side") == "LEFT":
+            self._people.discard(alias)
         if not isinstance(self.base, Collection):
             raise PlanError(f"{CALL}: {shown(join)}: name the protected table in FROM, and join the others; join "
                             "public tables with each other beforehand.")  # fmt: skip
@@ -217,29 +272,38 @@ class Tables:
         Raises:
             PlanError: It is no join on columns of both, or see `paired`.
         """
-        keys = self._equal(join, alias, other)
+        keys, others = self._equal(join, alias, other)
         if not keys:
             raise PlanError(f"{CALL}: {shown(join)} {WHY}.")
-        self.base, names = paired(self.base, other, keys, join)
+        own = [one for one in others if self._sides(one) == {alias}]
+        rest = [one for one in others if one not in own]
+        if rest and join.text("side") == "LEFT":
+            raise PlanError(f"{CALL}: {shown(join)}: of a left join, ON has equalities with {shown(alias)} and"
+                            f" conditions on its columns alone; others go to WHERE, or to CASE.")  # fmt: skip
+        self.base, names = paired(self.base, self._fulfilling(alias, other, own), keys, join)
         terms = base_columns(self.base)
         self._columns[alias] = {old: replace(terms[new], text=f"{alias}.{old}") for old, new in names.items()}
         self._own |= {(alias, old): new for old, new in names.items()}
+        for one in rest:
+            self.base = self.base.filter(self.translator.condition(one).value)
 
-    def _equal(self, join: Any, alias: str, other: Collection) -> list[tuple[str, str]]:
-        """The columns of what was read so far that equal columns of another table; none where it is not that."""
+    def _equal(self, join: Any, alias: str, other: Collection) -> tuple[list[tuple[str, str]], list[Any]]:
+        """The columns of what was read so far that equal columns of another table, and the other conditions of ON."""
         using = join.args.get("using") or ()
         if using:
             before = {name: own for (_, name), own in self._own.items()}
-            return [(before[one.name], one.name) for one in using if one.name in before and one.name in other.columns]
+            return [(before[one.name], one.name) for one in using if one.name in before and one.name in
+                    other.columns], []  # fmt: skip
         self._columns[alias] = base_columns(other)
-        keys = []
-        for sides in equalities(join.args.get("on") or implied(self._where, self._read, alias, join)):
-            found = [(side.text("table"), side.name) for side in map(self._located, sides)]
-            ours, theirs = sorted(found, key=lambda place: place[0] == alias)
-            if ours not in self._own or theirs[0] != alias:
-                return []
-            keys.append((self._own[ours], theirs[1]))
-        return keys
+        keys, others = [], []
+        for part in conjuncts(join.args.get("on") or implied(self._where, self._read, alias, join)):
+            located = part.transform(self._located)
+            places = [[(side.text("table"), side.name) for side in sides] for sides in equalities(located)]
+            found = [sorted(pair, key=lambda place: place[0] == alias) for pair in places]
+            met = [(self._own[ours], theirs[1]) for ours, theirs in found if ours in self._own and theirs[0] == alias]
+            keys += met
+            others += [] if met else [located]
+        return keys, others
 
     def _key(self, join: Any, alias: str, schema: Schema) -> tuple[Term, Term]:
         """What is looked up, and what of the public table it is looked up in: each an expression over one row."""

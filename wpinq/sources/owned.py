@@ -15,15 +15,28 @@ P(O + p) = P(O) + {(k, p)}. So the pairs of every other person are the same, bit
 That is what a table that names the person does, so all that holds of such a table holds of the pairs. The owner table
 may be such pairs itself: then P(O) is a set in the same way, by induction.
 
+**Owners in periods.** Where people are protected in one period each, an owner is a person in a period: an owner row
+owns its key in the period of its time, and one without a time in a period of its own. Pairs have that time as a column
+more, of several owner rows of one key, person and period the first time:
+
+    P(O) = {(key, person, period number) of rows of O},    time(k, p, n) = min of the times of these rows
+
+Read "person in a period" for "person" above. The time that an element carries follows from rows of that one unit, so it
+is the same whatever other units are in O, and it lies in that unit's period, so the pair is that unit's. A row whose
+owner rows are of two months is a record in each of them, by both times. The time of the row itself says nothing of
+whose it is: were it the period's, a person who owns a row by an order of one month would be protected in another.
+
 What goes wrong otherwise: a row of which one owner is chosen, or that is left out where it has two, is another
-person's loss when p comes; rows without an owner, kept as those of nobody, are nobody's loss when p comes.
+person's loss when p comes; rows without an owner, kept as those of nobody, are nobody's loss when p comes; the first
+time of all periods, or of all owners of a key, moves when the rows of another unit come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Protocol
 
 import polars as pl
 
@@ -32,7 +45,18 @@ from wpinq.core.records.reader import Reader, Steady, passed
 from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.errors import PlanError
 
-KEY, OWNER = "\0key", "\0owner"
+KEY, OWNER, AT, NUMBER = "\0key", "\0owner", "\0at", "\0number"
+
+
+class Numbered(Protocol):
+    """Periods, of which each time is in one (`core/operators/periods.py`)."""
+
+    @property
+    def covered(self) -> object:
+        """What tells them from others."""
+
+    def numbers(self, name: str) -> pl.Expr:
+        """The number of the period of each time in a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +69,8 @@ class Owned:
         key: The column of the rows that is looked up.
         found: The column of the owner table that it is looked up in.
         owner: The column of the owner table that names the person, and the name of the column that pairs have more.
+        at: The column of the owner table that says when, where owners are people in periods; pairs have it, too.
+        span: These periods.
     """
 
     rows: Reader
@@ -52,18 +78,27 @@ class Owned:
     key: str
     found: str
     owner: str
+    at: str | None = None
+    span: Numbered | None = None
 
     name, title, path, total_bytes = passed("name", "title", "path", "total_bytes", by="rows")
 
     @property
     def schema(self) -> Schema:
-        """The columns of a row, and the owner."""
-        return Schema((*self.rows.schema.columns, Column(self.owner, self.owners.schema[self.owner].kind)))
+        """The columns of a row, and the owner's."""
+        own = (Column(name, self.owners.schema[name].kind) for name in self.told)
+        return Schema((*self.rows.schema.columns, *own))
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        """The columns that pairs have more, and what they are called until the end."""
+        return {self.owner: OWNER} if self.at is None else {self.owner: OWNER, self.at: AT}
 
     @property
     def way(self) -> tuple[object, ...]:
         """The ways in which both are read, and the columns that meet."""
-        return (type(self).__name__, self.rows.way, self.owners.way, self.key, self.found, self.owner)
+        window = () if self.span is None else (self.at, self.span.covered)
+        return (type(self).__name__, self.rows.way, self.owners.way, self.key, self.found, self.owner, *window)
 
     @property
     def steady(self) -> Steady:
@@ -112,22 +147,24 @@ class Owned:
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of pairs; a share is that of a share of the rows. The keys and owners are held in memory."""
-        owners = self.pairs()
-        read = tuple(dict.fromkeys([*(name for name in columns if name != self.owner), self.key]))
+        owners, more = self.pairs(), self.told
+        read = tuple(dict.fromkeys([*(name for name in columns if name not in more), self.key]))
         schema = self.rows.schema.select(read)
         for frame in self.rows.batches(read, share=share, progress=progress):
             held = canonical.frame(frame, schema).with_columns(pl.col(self.key).alias(KEY))
-            yield owned(held, owners).rename({OWNER: self.owner}).select(columns)
+            yield owned(held, owners).rename({name: own for own, name in more.items()}).select(columns)
 
     def pairs(self) -> pl.DataFrame:
-        """P(O): each key and each of its owners, once."""
-        schema = self.owners.schema.select([self.found, self.owner])
-        frames = [pl.DataFrame(schema={KEY: _type(self.owners, self.found), OWNER: _type(self.owners, self.owner)})]
-        for frame in self.owners.batches(tuple(dict.fromkeys((self.found, self.owner)))):
+        """P(O): each key and each of its owners, once, and in each period with the first time."""
+        names = {KEY: self.found, **{name: own for own, name in self.told.items()}}
+        read = tuple(dict.fromkeys(names.values()))
+        schema = self.owners.schema.select(read)
+        frames = [pl.DataFrame(schema={name: _type(self.owners, own) for name, own in names.items()})]
+        for frame in self.owners.batches(read):
             held = canonical.frame(frame, schema)
-            both = held.select(pl.col(self.found).alias(KEY), pl.col(self.owner).alias(OWNER))
-            frames.append(both.drop_nulls(KEY).unique())
-        return pl.concat(frames).unique()
+            few = held.select(pl.col(own).alias(name) for name, own in names.items())
+            frames.append(once(few.drop_nulls(KEY), self.span))
+        return once(pl.concat(frames), self.span)
 
     def without_owner(self) -> tuple[int, int]:
         """How many rows there are, and how many have no owner: for their curator alone."""
@@ -138,12 +175,26 @@ class Owned:
         return whole, left
 
 
+def once(owners: pl.DataFrame, span: Numbered | None) -> pl.DataFrame:
+    """Each key and owner once; with periods once in each, with the first time of these rows."""
+    if span is None:
+        return owners.unique()
+    unit = owners.with_columns(span.numbers(AT).alias(NUMBER)).group_by(KEY, OWNER, NUMBER)
+    return unit.agg(pl.col(AT).min()).drop(NUMBER)
+
+
 def owned(rows: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     """Each row with each owner of its key; a key that is null has none."""
     return rows.join(owners, on=KEY, how="inner", nulls_equal=False)
 
 
-def through(rows: Reader, owners: Reader, hop: tuple[str, str, str], owner: str) -> Owned:
+def through(
+    rows: Reader,
+    owners: Reader,
+    hop: tuple[str, str, str],
+    owner: str,
+    period: tuple[str, Numbered] | None = None,
+) -> Owned:
     """The pairs of a table and of the owners that it is led to.
 
     Args:
@@ -151,9 +202,10 @@ def through(rows: Reader, owners: Reader, hop: tuple[str, str, str], owner: str)
         owners: The table that names people.
         hop: The column that is looked up, the name of the owner table, and the column there.
         owner: The column there that names the person.
+        period: The column there that says when, and the periods, where people are protected in one each.
 
     Raises:
-        PlanError: A column is not there, they are of two types, or the table has a column of the owner's name.
+        PlanError: A column is not there, they are of two types, or the table has a column of the name of the owner's.
     """
     key, table, found = hop
     call = "users(through=...)"
@@ -170,7 +222,32 @@ def through(rows: Reader, owners: Reader, hop: tuple[str, str, str], owner: str)
             f"{call}: {rows.name!r} has a column {owner!r} of its own, which is that of the owner in {table!r}. Name it"
             " otherwise, by columns=; or where it names the person of each record, no way is needed: users(COLUMN)."
         )
-    return Owned(rows, owners, key, found, owner)
+    at, span = period or (None, None)
+    if at is not None and at in rows.schema:
+        raise PlanError(
+            f"{call}: {rows.name!r} has a column {at!r} of its own, which is that of the time in {table!r} by which"
+            " people are protected. Name it otherwise, by columns=."
+        )
+    return Owned(rows, owners, key, found, owner, at, span)
+
+
+def read_way(text: str, call: str) -> tuple[str, str, str]:
+    """The column that is looked up, the table, and the column there, as people write a way.
+
+    Raises:
+        PlanError: It is something else.
+
+    >>> read_way("l_orderkey = orders.o_orderkey", "--through"), read_way("orders.order_id", "--through")
+    (('l_orderkey', 'orders', 'o_orderkey'), ('order_id', 'orders', 'order_id'))
+    """
+    own, _, place = text.rpartition("=")
+    table, dot, column = (part.strip() for part in place.partition("."))
+    if not (table and dot and column) or ("=" in text and not own.strip()):
+        raise PlanError(
+            f"{call} {text}: write COLUMN=TABLE.COLUMN, for example l_orderkey=orders.o_orderkey, or TABLE.COLUMN "
+            "where both have one name."
+        )
+    return own.strip() or column, table, column
 
 
 def _type(reader: Reader, name: str) -> pl.DataType:

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from wpinq.apps.cli import options
 from wpinq.apps.cli import unit as unit_options
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from wpinq.distributed.processes import Processes
 
 R = TypeVar("R")
+
+
+class Window(TypedDict):
+    """In which periods people are protected, as it was written."""
+
+    period: str | None
+    at: str | None
+    zone: str | None
 
 
 def over(factory: Callable[..., object]) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -73,36 +81,43 @@ def records(
 ) -> Input:
     """Records and whom to protect, for commands that charge nothing."""
     chosen = bound_epsilon, bound_bins
-    if through is not None and period is not None:
-        raise PlanError("--through: leads to a person, and not to one in a --period.")
-    column = unit if through is None else unit_options.OWNER
-    whom = unit_options.read_unit(column, at_most, chosen, per=per, shared=shared, period=period, at=at, zone=zone)
+    window: Window = {"period": period, "at": at, "zone": zone}
+    if through is None:
+        whom = unit_options.read_unit(unit, at_most, chosen, per=per, shared=shared, **window)
+    elif owners is None and period is not None:
+        raise PlanError("--through: leads to people in the periods of their own table: give --period to that one.")
+    else:
+        whom = unit_options.read_unit(unit_options.OWNER, at_most, chosen, per=per, shared=shared)
     words: Words = {
         "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
         "table": table, "tz": tz,
     }  # fmt: skip
-    way = None if through is None else unit_options.read_way(through)
-    owner = None if owners is None else _owner(owners, unit, way)
+    way = None if through is None else _way(through)
+    owner = None if owners is None else _owner(owners, unit, way, window)
     return Input(
         source, columns, words, unit=whom, where=where, derive=unit_options.read_derived(derive), through=way,
         owner=owner,
     )  # fmt: skip
 
 
-def _owner(text: str, unit: str | None, way: tuple[str, str, str] | None) -> Input:
+def _way(text: str) -> tuple[str, str, str]:
+    from wpinq.sources.owned import read_way  # which loads Polars
+
+    return read_way(text, "--through")
+
+
+def _owner(text: str, unit: str | None, way: tuple[str, str, str] | None, window: Window) -> Input:
     """The table that names the person, of which nothing but that is looked at.
 
     Raises:
         PlanError: It is no table of a way, or nothing names the person in it.
     """
-    from wpinq import users
-
     name, equals, place = text.partition("=")
     if way is None or not (name and equals and place) or name != way[1]:
         raise PlanError("--owners: write TABLE=INPUT, with the table of --through COLUMN=TABLE.COLUMN.")
     if unit is None:
         raise PlanError(f"--owners {name}: give --unit too, the column that names the person there.")
-    return Input(place, unit=users(unit), name=name)
+    return Input(place, unit=unit_options.read_unit(unit, None, per=None, shared=False, **window), name=name)
 
 
 def _started(processes: int) -> Processes | None:

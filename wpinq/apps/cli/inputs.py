@@ -45,6 +45,7 @@ class Input:
         index: Whether its records are kept by person beside the ledger.
         through: Where records do not name the person, the column that is looked up, a table, and the column there.
         owner: That table.
+        auto: Whether a query chooses how many records of each person are kept.
     """
 
     source: str
@@ -64,6 +65,7 @@ class Input:
     index: bool = False
     through: tuple[str, str, str] | None = None
     owner: Input | None = None
+    auto: bool = False
 
     def reader(self) -> Reader:
         """The records, of which nothing but headers and schemas is read; no ledger is made.
@@ -86,11 +88,12 @@ class Input:
         """
         if self.through is None:
             return self.reader()
-        from wpinq.sources.owned import through
+        from wpinq.core import sources
+        from wpinq.protection import pairs
 
         owner = self._owner
-        column = next(iter(owner.limitless()._node.bounds_units.unit.columns))  # type: ignore[union-attr]
-        return through(self.reader(), owner.paired(), self.through, column)
+        (led,) = sources(owner.limitless()._node)
+        return pairs(self.reader(), replace(led, reader=owner.paired()), self.through)
 
     def without_owner(self) -> tuple[int, int] | None:
         """How many records there are, and of how many nobody is the owner; None where there is no way to owners."""
@@ -122,7 +125,7 @@ class Input:
 
         key, _, found = self.through
         led = users(through=(key, owner, found))
-        return replace(self.unit, column=led.column, way=led.way, owner=led.owner)
+        return replace(self.unit, column=led.column, way=led.way, owner=led.owner, period=led.period, zone=led.zone)
 
     def schema(self) -> Schema:
         """The columns, which are public.
@@ -160,10 +163,11 @@ class Input:
         name = self.name or reader.name
         endless = budget is None and self.rho is None
         owner = None if self.through is None else self._owner.empty(budget, ledger)
-        return wpinq.protect(
+        made = wpinq.protect(
             [], columns=columns, name=name, unit=self._whom(owner), where=self.where, derive=self.derive, ledger=ledger,
             **({"rho": LIMITLESS} if endless else self.promise(budget)),
         )  # fmt: skip
+        return made.at_most("auto") if self.auto else made
 
     def limitless(self, ledger: Path | None = None) -> Collection:
         """The same with a budget that is never spent, whatever is asked."""
@@ -199,7 +203,7 @@ class Input:
             **self.promise(budget),
         )
         self._tell_form(made)
-        return made
+        return made.at_most("auto") if self.auto else made
 
     def opened(self, budget: Fraction | None) -> Collection:
         """The records, protected with this budget, or with that which their ledger has."""

@@ -66,8 +66,9 @@ def plan(file: File, period: Wanted = None) -> None:
     for one in found.questions:
         for place, noise in enumerate(one.expected):
             half = "" if noise.half is None else f"{noise.half:,.6g}"
+            size = "by the bound that is chosen" if noise.scale is None else f"{noise.scale:,.6g}"
             own = (one.name, one.price.text) if place == 0 else ("", "")
-            rows.append((own[0], noise.column, own[1], f"{noise.mechanism} {noise.scale:,.6g}", half))
+            rows.append((own[0], noise.column, own[1], f"{noise.mechanism} {size}", half))
     typer.echo(aligned(rows))
     for one in found.questions:
         if one.threshold is not None:

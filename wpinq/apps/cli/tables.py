@@ -85,7 +85,12 @@ class Tables:
         if values["at_most"] is not None:
             _check_number(values["at_most"])
             values["shared"] = values["shared"] and ("at_most", name) not in given
-        return arguments.protected(source=place, **values)
+        auto = values["at_most"] == "auto" and values["bound_epsilon"] is None
+        if auto:  # chosen by the query, for a part of what it costs
+            values["at_most"] = None
+            if (values["unit"] is None and values["through"] is None) or values["shared"] or values["bound_bins"]:
+                raise PlanError("--at-most auto: goes with --unit, without --shared and --bound-bins.")
+        return replace(arguments.protected(source=place, **values), auto=auto)
 
     def _public(self, name: str, place: str, given: Mapping[tuple[str, str | None], list[str]]) -> Public:
         own: Any = {word: given[word, name][0] for word in FORMS if (word, name) in given}

@@ -26,7 +26,8 @@ AtMost = Annotated[
     str | None,
     typer.Option(
         "--at-most",
-        help="With --unit: how many records of each person are kept, as a sample; or auto, with --bound-epsilon.",
+        help="With --unit: how many records of each person are kept, as a sample; or auto, with --bound-epsilon, or "
+        "in 'sql' without it: a part of --epsilon chooses it, half for one total, less for many groups.",
         metavar="N|auto",
         show_default=False,
     ),
@@ -129,7 +130,7 @@ OWNER = "the owner, by --through"
 
 def read_unit(
     column: str | None, at_most: str | None, chosen: tuple[str | None, str | None] = (None, None), *,
-    per: str | None, shared: bool, period: str | None, at: str | None, zone: str | None,
+    per: str | None, shared: bool, period: str | None = None, at: str | None = None, zone: str | None = None,
 ) -> Unit | None:  # fmt: skip
     """Whom to protect; None where it is a record.
 
@@ -184,25 +185,6 @@ def read_unit(
         bins=int(bins),
         asking=asking or 1,
     )
-
-
-def read_way(text: str) -> tuple[str, str, str]:
-    """The column that is looked up, the table, and the column there.
-
-    Raises:
-        PlanError: It is something else.
-
-    >>> read_way("l_orderkey = orders.o_orderkey"), read_way("orders.order_id")
-    (('l_orderkey', 'orders', 'o_orderkey'), ('order_id', 'orders', 'order_id'))
-    """
-    own, _, place = text.rpartition("=")
-    table, dot, column = place.strip().partition(".")
-    if not (table and dot and column) or ("=" in text and not own.strip()):
-        raise PlanError(
-            f"--through {text}: write COLUMN=TABLE.COLUMN, for example l_orderkey=orders.o_orderkey, or TABLE.COLUMN "
-            "where both have one name."
-        )
-    return own.strip() or column, table, column
 
 
 def read_derived(texts: list[str] | None) -> dict[str, str]:

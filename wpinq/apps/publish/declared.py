@@ -20,34 +20,32 @@ class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
 
 
 class Person(Table, frozen=True):
-    """Whom each answer protects: the arguments of `wpinq.users`."""
+    """Whom each answer protects: the arguments of `wpinq.users`.
 
-    column: str
-    at_most: int | None = None
+    `through` instead of `column` is the way to who owns a record, such as "l_orderkey=orders.o_orderkey". With `at_most
+    = "auto"`, which a server takes, `epsilon`, `bins` and `asking` say how it is chosen.
+    """
+
+    column: str | None = None
+    at_most: int | Literal["auto"] | None = None
     per: dict[str, int] = {}
     shared: bool = False
     period: str | None = None
     at: str | None = None
     zone: str | None = None
+    through: str | None = None
+    epsilon: Number | None = None
+    bins: int | None = None
+    asking: Number | None = None
 
 
-class Data(Table, frozen=True):
-    """Where records come from, and how they are protected: the arguments of `wpinq.protect`.
+class Records(Table, frozen=True, kw_only=True):
+    """Where records come from, how they are read, and whose they are."""
 
-    `{date}` in `source`, `query` and `where` is the period's name, `{start}` and `{end}` are its first instant and the
-    first one after it. With `listen` instead of `source`, `host:port`, records
-    are sent there. `processes` says in how many processes answers are computed, which changes none.
-    """
-
-    ledger: str
-    source: str = ""
-    listen: str | None = None
+    source: str
     unit: Person | None = None
-    name: str = "data"
     columns: dict[str, str] | list[str] | None = None
     query: str | None = None
-    where: str | None = None
-    derive: dict[str, str] = {}
     header: bool = True
     format: str | None = None
     separator: str | None = None
@@ -55,6 +53,24 @@ class Data(Table, frozen=True):
     encoding: str | None = None
     table: str | None = None
     tz: str | None = None
+
+
+class Data(Records, frozen=True, kw_only=True):
+    """The records of a release, and how they are protected: the arguments of `wpinq.protect`.
+
+    `{date}` in `source`, `query` and `where` is the period's name, `{start}` and `{end}` are its first instant and the
+    first one after it. With `listen` instead of `source`, `host:port`, records are sent there. `processes` says in how
+    many processes answers are computed, which changes none. `owners` are the tables that a way leads through, by their
+    names.
+    """
+
+    ledger: str
+    source: str = ""
+    listen: str | None = None
+    name: str = "data"
+    where: str | None = None
+    derive: dict[str, str] = {}
+    owners: dict[str, Records] = {}
     processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
 
 
@@ -89,7 +105,8 @@ class Question(Table, frozen=True):
     With `rho`, of Gaussian noise, instead of `epsilon`. `keys` are the groups to show, in a file or a list; else
     `delta` pays for publishing those above a threshold. `within` instead of
     `epsilon` says by how much noise may move each count, with probability 95%; `loss` is an epsilon that is spent on
-    how much the bound and the threshold leave out; `at_most` is how many records of each person it looks at.
+    how much the bound and the threshold leave out; `at_most` is how many records of each person it looks at; "auto"
+    chooses the number first, for a part of epsilon.
     """
 
     name: str
@@ -109,7 +126,7 @@ class Question(Table, frozen=True):
     mechanism: Literal["geometric", "laplace", "gaussian"] | None = None
     within: Number | None = None
     loss: Number | None = None
-    at_most: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    at_most: Annotated[int, msgspec.Meta(ge=1)] | Literal["auto"] | None = None
 
 
 class Sink(Table, frozen=True):

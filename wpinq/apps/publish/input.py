@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq import Unit, users
 from wpinq.apps.publish.budgets import Allowance, asked_of
-from wpinq.apps.publish.declared import Data, Person, Schedule
+from wpinq.apps.publish.declared import Data, Records, Schedule
 from wpinq.apps.publish.intake import Intake
+from wpinq.apps.publish.owners import led, unit_of
 from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.places import URL, reader_of, source_of, told_of
 from wpinq.apps.publish.rows import PeriodSource, condition
 from wpinq.core import ChosenRows, Kind, Ledger, Reader, Schema, columns_after, instant_of
 from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
 from wpinq.protection import protect
-from wpinq.sources import open_source
 from wpinq.sources.kept import kept
 
 if TYPE_CHECKING:
+    from wpinq import Unit
     from wpinq.collection import Collection
 
 TIMES = (Kind.TIME, Kind.INSTANT, Kind.DATE)
@@ -29,8 +29,6 @@ FIRST = "1"
 """The version of a period's records that is charged for first."""
 LIMITLESS = 10**12
 """The budget of records that are made up to show mistakes."""
-DATABASE = re.compile(r"(sqlite|duckdb):")
-URL = re.compile(r"[a-z]+://")
 
 
 class Opening:
@@ -50,7 +48,10 @@ class Opening:
     ) -> None:  # fmt: skip
         self._data, self._home, self._schema, self.intake = data, home, columns, intake
         self._schedule = schedule or Schedule()
-        self.unit = unit_of(data.unit)
+        self.unit = unit_of(data.unit, data.owners)
+        if self.unit.choice is not None:
+            raise PlanError("data.unit.at_most: 'auto' belongs to a question, [[question]] at_most = 'auto', whose"
+                            " epsilon pays for the choice of each period.")  # fmt: skip
         self.ledger = home / data.ledger
 
     def shown(self, period: Period) -> str:
@@ -76,15 +77,22 @@ class Opening:
         """
         self.reader(period)  # what is missing shows before a ledger is made
         book: os.PathLike[str] = self.ledger
-        name = f"{self._data.name} {period.name}"
+        name, number = f"{self._data.name} {period.name}", numbered(version)
         if allowance is not None:
             book = self._opened(allowance, name)
-        told: dict[str, Any] = {"columns": self._columns(), **self._words()}
-        source, where = self._found(period), self._where(period)
+        source, where, told = self._found(period), self._where(period), told_of(self._data)
         if self.by_rows or self.intake is not None:
             told = {}
+
+        def owner(table: str, records: Records, unit: Unit) -> Collection:
+            return protect(
+                source_of(records, self._home, period), ledger=self.ledger, name=table,
+                version=f"{period.name} {number}", unit=unit, **told_of(records),
+            )  # fmt: skip
+
+        unit = led(self._data.unit, self._data.owners, owner)
         return protect(
-            source, ledger=book, name=name, version=version, unit=self.unit, where=where,
+            source, ledger=book, name=name, version=number, unit=unit, where=where,
             derive=self._data.derive or None, engine=engine_of(self._data.processes), index=index, **told,
         )  # fmt: skip
 
@@ -118,7 +126,7 @@ class Opening:
                     raise ChangedError(f"{period.name}: was charged for other records than {self.shown(period)} holds;"
                                        " nothing was charged. Put the old ones back, or say --again to charge for these"
                                        " too: who is in both loses both.") from None  # fmt: skip
-            version = following(version)
+            version = following(numbered(version))
 
     def imagined(self, period: Period, *, curves: bool) -> Collection:
         """The same without records, in memory: mistakes and prices show in it.
@@ -130,12 +138,18 @@ class Opening:
         Raises:
             SourceError, PlanError: They could not be read or protected.
         """
+        empty: dict[str, Any] = {
+            "delta": "0.5", "budget": None if curves else LIMITLESS, "rho": LIMITLESS if curves else None,
+        }  # fmt: skip
+
+        def owner(table: str, records: Records, unit: Unit) -> Collection:
+            schema = reader_of(records, self._home, period).schema
+            return protect([], columns=_kinds(schema), name=table, unit=unit, **empty)
+
         schema = self._schema() if self._schema is not None else self.reader(period).schema
-        kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
         return protect(
-            [], delta="0.5", columns=kinds, name=self._data.name, unit=self.unit,
-            where=self._where(period), derive=self._data.derive or None,
-            budget=None if curves else LIMITLESS, rho=LIMITLESS if curves else None,
+            [], columns=_kinds(schema), name=self._data.name, unit=led(self._data.unit, self._data.owners, owner),
+            where=self._where(period), derive=self._data.derive or None, **empty,
         )  # fmt: skip
 
     @property
@@ -151,7 +165,7 @@ class Opening:
         """
         if self.intake is not None:
             return self.intake.open_reader(period)
-        return open_source(self._source(period), columns=self._columns(), **self._words())
+        return reader_of(self._data, self._home, period)
 
     def rows(self, period: Period) -> ChosenRows:
         """What reads the records of a period alone, where a condition says which they are.
@@ -165,23 +179,7 @@ class Opening:
         return PeriodSource(lambda: kept(lambda: self.reader(period)), self._where(period) or "true", self._data.derive)
 
     def _source(self, period: Period) -> Any:
-        text = period.filled(self._data.source)
-        query = self._data.query and period.filled(self._data.query)
-        if text.startswith(("postgresql://", "postgres://")):
-            from wpinq.sources.databases.postgres import postgres
-
-            return postgres(text, query=query) if query else text
-        found = DATABASE.match(text)
-        if found:
-            place, mark, rest = text[found.end() :].partition("?")
-            if query and found[1] == "sqlite":
-                from wpinq.sources.databases.sqlite import sqlite
-
-                return sqlite(self._home / place, query=query)
-            text = f"{found[0]}{self._home / place}{mark}{rest}"
-        if query:
-            raise PlanError("data.query: only sources postgresql:// and sqlite: take one.")
-        return text if found or URL.match(text) else str(self._home / text)
+        return source_of(self._data, self._home, period)
 
     @property
     def by_rows(self) -> bool:
@@ -213,12 +211,10 @@ class Opening:
             first, last = (instant_of(one, zone, last=True).replace(tzinfo=None) for one in (first, last))
         return condition(at, kind, str(first), str(last))
 
-    def _columns(self) -> Any:
-        return self._data.columns
 
-    def _words(self) -> dict[str, Any]:
-        names = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
-        return {name: getattr(self._data, name) for name in names}
+def numbered(version: str) -> str:
+    """Which version of a period's records it is, of a name that says those of its owners, too."""
+    return version.partition(",")[0]
 
 
 def following(version: str) -> str:
@@ -233,16 +229,5 @@ def following(version: str) -> str:
     return f"{day}.{int(number) + 1 if point else 2}"
 
 
-def unit_of(given: Person | None) -> Unit:
-    """The privacy unit of a release file.
-
-    Raises:
-        PlanError: It cannot be.
-    """
-    if given is None:
-        return Unit()
-    if len(given.per) > 1:
-        raise PlanError("data.unit.per: one column and a number, such as per = { page = 1 }.")
-    per = next(iter(given.per.items()), None)
-    return users(given.column, given.at_most, per=per, shared=given.shared, period=given.period, at=given.at,
-                 zone=given.zone)  # fmt: skip
+def _kinds(schema: Schema) -> dict[str, str | None]:
+    return {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}

@@ -25,7 +25,7 @@ from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.nulls import empty, told
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.questions import LOSS, Asked, ask
+from wpinq.apps.publish.questions import LOSS, Asked, ask, insist_on_room
 from wpinq.apps.publish.sinks import Edition, Place
 from wpinq.apps.publish.sinks.directory import Directory
 from wpinq.apps.publish.state import Record, Register
@@ -233,6 +233,7 @@ class Publisher:
         began, before = self._began(period, data, price)
         try:
             allowance.insist(price, Price.read(began.facts[BEFORE]), promise)
+            insist_on_room(asked)
             self.register.enter(began)  # what it costs counts from here on, wherever this process is killed
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # of what is charged again, which was asked for

@@ -7,7 +7,7 @@ Every question is quoted first, so that all of a period are charged together or 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,13 +18,14 @@ from wpinq.apps.publish.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection
-from wpinq.core import Terms
-from wpinq.errors import PlanError
+from wpinq.core import Terms, allowances
+from wpinq.errors import BudgetError, PlanError
 from wpinq.sources.databases.postgres import quoted
 
 if TYPE_CHECKING:
     from wpinq import Quote
-    from wpinq.core import Promise
+    from wpinq.core import Charge, Ledger, Promise
+    from wpinq.query import QuotedSql
 
 LEVEL = Fraction(95, 100)
 """How often the errors that are shown hold."""
@@ -41,14 +42,14 @@ class Expected:
     Attributes:
         column: What is counted or summed.
         mechanism: What adds noise.
-        scale: Its scale; of Gaussian noise the standard deviation.
+        scale: Its scale; of Gaussian noise the standard deviation. None where it follows from a bound that is chosen.
         half: Half the width of the interval around one answer that holds it with probability 95%, for the noise; None
             where it depends on the answer.
     """
 
     column: str
     mechanism: str
-    scale: float
+    scale: float | None
     half: float | None
 
 
@@ -79,6 +80,7 @@ class Asked:
         expected: What noise is to be expected.
         answer: Gives its answer, once it is charged.
         threshold: The noisy count below which groups are left out, where groups are published; it follows from amounts.
+        later: What is charged once a bound was chosen, as it costs under any bound.
     """
 
     question: Question
@@ -88,6 +90,31 @@ class Asked:
     expected: list[Expected]
     answer: Callable[[], Answered]
     threshold: float | None = None
+    later: tuple[Quote[Any], ...] = ()
+
+
+def insist_on_room(asked: list[Asked]) -> None:
+    """Refuse questions of which some choose a bound first, where not all of them fit; nothing is charged.
+
+    Once a choice was charged, so was all that was asked with it, or it fitted when that began.
+
+    Raises:
+        BudgetError: They do not fit.
+    """
+    if not any(not ledger.holds(charge) for one in asked if one.later for ledger, charge in _charges(one.quotes)):
+        return
+    whole: dict[str, tuple[Ledger, list[Charge]]] = {}
+    for ledger, charge in _charges([quote for one in asked for quote in (*one.quotes, *one.later)]):
+        whole.setdefault(ledger.identity, (ledger, []))[1].append(charge)
+    for ledger, charges in whole.values():
+        if not allowances(ledger, None, charges)[1].fits:
+            raise BudgetError(
+                f"the questions cost more than is left of the budget of {ledger.name!r}; nothing was charged."
+            )
+
+
+def _charges(quotes: list[Quote[Any]]) -> list[tuple[Ledger, Charge]]:
+    return [(ledger, charge) for quote in quotes for ledger, charge in quote.charges]
 
 
 def ask(question: Question, views: Collection, data: Data, home: Path, promise: Promise) -> Asked:
@@ -114,7 +141,7 @@ def ask(question: Question, views: Collection, data: Data, home: Path, promise: 
 def _sql(question: Question, views: Collection, table: str, home: Path, promise: Promise) -> Asked:
     from wpinq import query
 
-    call, noise = f"question {question.name!r}", _noise(question)
+    call, noise, first = f"question {question.name!r}", _noise(question), None
     text = question.sql or _counts(question, table)
     bounds = {what: (low, high) for what, (low, high) in question.bounds.items()}
     tables = query.rebounded({table: views}, question.at_most, None)
@@ -123,23 +150,36 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
         statement = query.prepare(text, tables, bounds)
         keys = declared(question.keys, statement.schema, home, call)
         _expect(question, keys, home, call)
-    asked = query.quoted(
-        text, tables, **noise, within=question.within, loss=question.loss, delta=question.delta, keys=keys,
-        bounds=bounds, name=question.name,
-    )  # fmt: skip
+    if question.at_most == "auto":
+        first = query.settling(text, tables, epsilon=question.epsilon, keys=keys, bounds=bounds, analyst=None)
+        noise = noise if first is None else {**noise, "epsilon": first.automatic.rest}
+
+    def priced(tables: Mapping[str, Any]) -> QuotedSql:
+        return query.quoted(
+            text, tables, **noise, within=question.within, loss=question.loss, delta=question.delta, keys=keys,
+            bounds=bounds, name=question.name,
+        )  # fmt: skip
+
+    asked = priced(tables if first is None else first.under(1))  # whose price is that of any bound
 
     def answer() -> Answered:
-        found = asked.charge()
+        found = (asked if first is None else priced(first.settled())).charge()
         made = {question.name: found} | ({} if found.loss is None else {f"{question.name}{LOSS}": found.loss})
         return Answered({name: one.released for name, one in made.items()}, {name: one.about for name, one in
                         made.items()}, {question.name: found.plot})  # fmt: skip
 
     labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
     measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
-    price = Price.of(asked.quotes, asked.lost or Fraction(0), promise)
+    choice = [] if first is None else [first.automatic.quote]
+    price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
     told = [quote for quote in asked.quotes if quote not in asked.losses]
     expected = _expected(told, measured)
-    return Asked(question, " ".join(text.split()), asked.quotes, price, expected, answer, asked.threshold)
+    if first is not None:  # what is charged before all else; the rest follows from what it gives
+        expected = [replace(one, scale=None, half=None) for one in expected]
+    later = () if first is None else tuple(asked.quotes)
+    least = asked.threshold if first is None else None
+    text = " ".join(text.split())
+    return Asked(question, text, choice or asked.quotes, price, expected, answer, least, later)
 
 
 def _noise(question: Question) -> dict[str, Any]:

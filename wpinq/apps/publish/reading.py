@@ -25,6 +25,7 @@ from wpinq.apps.publish.declared import (
     Page,
     Person,
     Question,
+    Records,
     Schedule,
     Sink,
     Stream,
@@ -36,11 +37,14 @@ from wpinq.errors import ExactnessError, PlanError, SourceError
 from wpinq.exact import positive
 
 TABLES: dict[str, type[Table]] = {
-    "data": Data, "data.unit": Person, "budget": Budget, "period": Schedule, "question": Question, "sink": Sink,
-    "checks": Checks, "words": Words, "stream": Stream, "intake": Intake, "alerts": Alerts, "page": Page,
+    "data": Data, "data.unit": Person, "data.owners": Records, "budget": Budget, "period": Schedule,
+    "question": Question, "sink": Sink, "checks": Checks, "words": Words, "stream": Stream, "intake": Intake,
+    "alerts": Alerts, "page": Page,
 }  # fmt: skip
 LATER = ("rho", "mechanism", "within", "loss", "at_most")
 """Keys of a question that digests of older releases know nothing of."""
+NEWER = ("through", "epsilon", "bins", "asking")
+"""Keys of other tables that digests of older releases know nothing of."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 """Names of releases and questions: they become names of files and tables."""
 
@@ -251,9 +255,10 @@ def _check_intake(file: File, call: str) -> None:
 def _check_stream(stream: Stream, data: Data, period: Schedule, call: str) -> None:
     if period.at is not None:
         raise PlanError(f"{call}: of a stream [stream] says which column is a record's time (at); leave period.at out.")
-    if stream.late == "next" and data.unit is not None and data.unit.period is not None:
+    lengths = [one.unit.period for one in (data, *data.owners.values()) if one.unit is not None and one.unit.period]
+    if stream.late == "next" and lengths:
         raise PlanError(f"{call}: stream.late = 'next' counts records of one period in another, where a person in one"
-                        f" {data.unit.period} would be in both; leave late or unit.period out.")  # fmt: skip
+                        f" {lengths[0]} would be in both; leave late or unit.period out.")  # fmt: skip
     if data.query is not None or data.table is not None or "{" in data.source:
         raise PlanError(f"{call}: a stream is a topic of Kafka or files that grow; no query, table or {{date}}.")
     if not (stream.lateness >= 0 and stream.every > 0) or (stream.keep or 0) < 0:
@@ -324,10 +329,17 @@ def definition(file: File, home: Path) -> str:
     known = [{key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions]
     data = file.data
     at = [] if file.period.at is None else [file.period.at]
-    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query, *at]))
+    unit = None if data.unit is None else _said(data.unit)
+    owners = [{name: _said(one) for name, one in sorted(data.owners.items())}] if data.owners else []
+    result = sha256(msgspec.json.encode([known, unit, data.where, data.derive, data.query, *at, *owners]))
     for question in file.question:
         for given in (question.keys, question.dataflow):
             path = home / given if isinstance(given, str) else None
             if path is not None and path.is_file():
                 result.update(sha256(path.read_bytes()).digest())
     return result.hexdigest()
+
+
+def _said(table: Table) -> dict[str, Any]:
+    """What a table of the file says, by its keys."""
+    return {key: value for key, value in msgspec.to_builtins(table).items() if key not in NEWER or value is not None}

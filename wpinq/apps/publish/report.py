@@ -167,7 +167,8 @@ def _table(head: tuple[str, str], rows: Sequence[tuple[str, str]]) -> list[str]:
 def law(noise: Mapping[str, Any]) -> str:
     """A mechanism with its parameter; that of Gaussian noise is its standard deviation."""
     what = "standard deviation" if noise["mechanism"] == GAUSSIAN else "scale"
-    return f"{noise['mechanism']}, {what} {noise['scale']:,.6g}"
+    size = "by the bound that was chosen" if noise["scale"] is None else f"{noise['scale']:,.6g}"
+    return f"{noise['mechanism']}, {what} {size}"
 
 
 def _guarantee(cost: Price, alone: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ All is computed before the first request, so no request takes the time of a run.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,13 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq import Measurement
-from wpinq.apps.publish.input import LIMITLESS, unit_of
+from wpinq.apps.publish.input import LIMITLESS
+from wpinq.apps.publish.owners import CALL, hop, unit_of
 from wpinq.apps.scripts.script import load, rehearsed
 from wpinq.apps.serve.config import NAME, Config, Protected
-from wpinq.core import Kind, settle, sources
+from wpinq.core import Kind, rendered, settle, sources
 from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
 from wpinq.protection import protect
+from wpinq.sources.owned import read_way
 
 if TYPE_CHECKING:
     from wpinq.apps.scripts.script import Dataflow
@@ -65,6 +68,8 @@ class Opened:
         file: What the file of the server says of it.
         script: Its dataflow, as it was when the server started.
         stopped: Whether the version that the clock names could not be opened, so that nothing of it is answered.
+        named: The name of the version as the file says it, and the version of the table of owners, by which it was
+            opened.
     """
 
     name: str
@@ -72,6 +77,7 @@ class Opened:
     file: Protected
     script: Dataflow | None = None
     stopped: bool = False
+    named: tuple[str | None, str | None] = (None, None)
 
     @property
     def ledger(self) -> Ledger:
@@ -125,10 +131,13 @@ def opened(config: Config) -> Catalogue:
         WpinqError: It cannot be opened, read, charged or computed.
     """
     home = Path(config.home)
-    data = {
-        name: Opened(name, _protect(one, name, home, one.version), one, _script(one, home))
-        for name, one in config.data.items()
-    }
+    made: dict[str, Opened] = {}
+    now = dt.datetime.now(dt.UTC)
+    for name in ordered(config):
+        file = config.data[name]
+        named = wanted(name, file, made, now)
+        made[name] = Opened(name, _protect(config, name, named[0], made), file, _script(file, home), named=named)
+    data = {name: made[name] for name in config.data}
     measured: dict[str, Served] = {}
     for name, one in data.items():
         if one.script is None and one.file.meanings:
@@ -141,15 +150,53 @@ def opened(config: Config) -> Catalogue:
     return Catalogue(config, data, measured)
 
 
-def renewed(catalogue: Catalogue, name: str, version: str) -> Catalogue:
+def renewed(catalogue: Catalogue, name: str, version: str | None) -> Catalogue:
     """Open the next version of a data set, charge its script, and compute it.
 
     Raises:
         WpinqError: It cannot be opened, read, charged or computed.
     """
     before = catalogue.data[name]
-    new = replace(before, views=_protect(before.file, name, catalogue.home, version), stopped=False)
+    views = _protect(catalogue.config, name, version, catalogue.data)
+    owner = _owner(before.file, catalogue.data)
+    named = version, None if owner is None else owner.version
+    new = replace(before, views=views, stopped=False, named=named)
     return catalogue.having(new, _measured(new))
+
+
+def wanted(name: str, file: Protected, data: Mapping[str, Opened], now: dt.datetime) -> tuple[str | None, str | None]:
+    """The name of the version that the clock says, and the version of the table of owners that goes with it."""
+    version = rendered(file.version, f"data.{name}.version", file.tz, now) or None
+    owner = _owner(file, data)
+    return version, None if owner is None else owner.version
+
+
+def ordered(config: Config) -> list[str]:
+    """The data sets, each after the one that a way leads from it to.
+
+    Raises:
+        PlanError: A way leads to none of them, or in a circle.
+    """
+    found: list[str] = []
+
+    def place(name: str) -> None:
+        unit = config.data[name].unit
+        unit_of(unit, config.data, (name,))
+        if unit is not None and unit.through is not None:
+            place(hop(unit.through, config.data, (name,))[1])
+        if name not in found:
+            found.append(name)
+
+    for name in config.data:
+        place(name)
+    return found
+
+
+def _owner(file: Protected, data: Mapping[str, Opened]) -> Opened | None:
+    """The table of owners, where a way leads to one."""
+    if file.unit is None or file.unit.through is None:
+        return None
+    return data[read_way(file.unit.through, CALL)[1]]
 
 
 def _script(file: Protected, home: Path) -> Dataflow | None:
@@ -160,13 +207,23 @@ def _script(file: Protected, home: Path) -> Dataflow | None:
     return load(str(own) if own.is_file() else file.dataflow)
 
 
-def _protect(file: Protected, name: str, home: Path, version: str | None) -> Collection:
-    """Protect the records of a data set under its ledger, which is made where there is none."""
+def _protect(config: Config, name: str, version: str | None, data: Mapping[str, Opened]) -> Collection:
+    """Protect the records of a data set under its ledger, which is made where there is none.
+
+    Raises:
+        PlanError: The table of its owners is stopped.
+    """
+    file, home = config.data[name], Path(config.home)
     place = home / file.ledger
     taken = FORM if place.exists() else (*FORM, *AMOUNTS)  # a ledger holds its own, which may have been raised
     words: dict[str, Any] = {word: getattr(file, word) for word in taken}
+    unit, owner = unit_of(file.unit, config.data, (name,)), _owner(file, data)
+    if owner is not None:
+        if owner.stopped:
+            raise PlanError(f"data.{name}: its owners are in {owner.name}, of which no version is open.")
+        unit = replace(unit, owner=sources(owner.views._node)[0])
     return protect(
-        located(file.source, home), ledger=place, name=name, columns=file.columns, unit=unit_of(file.unit),
+        located(file.source, home), ledger=place, name=name, columns=file.columns, unit=unit,
         where=file.where, derive=file.derive or None, version=version,
         engine=engine_of(file.processes), index=file.index or None, **words,
     )  # fmt: skip
@@ -207,4 +264,4 @@ def imagined(views: Collection) -> Collection:
     (data,) = sources(views._node)
     schema = views._node.schema
     kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-    return protect([], LIMITLESS, delta="0.5", columns=kinds, name=data.name, unit=data.unit)
+    return protect([], LIMITLESS, delta="0.5", columns=kinds, name=data.name, unit=replace(data.unit, choice=None))

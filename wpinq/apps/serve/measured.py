@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-import msgspec
-
+import wpinq
 from wpinq import Measurement
-from wpinq.apps.publish.declared import Person
 from wpinq.apps.remote.bins import asked
 from wpinq.apps.remote.wire import (
     ColumnTold,
@@ -25,7 +23,7 @@ from wpinq.apps.serve.catalogue import Catalogue, Served
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.work_queue import Charged
-from wpinq.core import LEVEL, Schema, biases
+from wpinq.core import LEVEL, Schema, biases, sources
 from wpinq.exact import exact
 
 BAND = 0.9
@@ -52,8 +50,15 @@ def columns(schema: Schema) -> list[ColumnTold]:
     return [ColumnTold(name=column.name, type=column.kind.value) for column in schema]
 
 
-def _unit(given: Person | None) -> Unit | None:
-    return None if given is None else msgspec.convert(msgspec.to_builtins(given), Unit)
+def _unit(unit: wpinq.Unit) -> Unit | None:
+    if unit.column is None:
+        return None
+    length, at = unit.period or (None, None)
+    return Unit(
+        column=unit.column, at_most=unit.at_most, per=dict([unit.per] if unit.per else []),
+        shared=unit.at_most is None and not unit.whole, period=None if length is None else str(length), at=at,
+        zone=unit.zone,
+    )  # fmt: skip
 
 
 async def measurements(call: Call[None]) -> Listed:
@@ -63,7 +68,7 @@ async def measurements(call: Call[None]) -> Listed:
         measurements=[described(one) for one in catalogue.measured.values() if one.data in mine],
         data=[
             DataTold(name=name, columns=columns(one.views._node.schema), questions=one.file.questions,
-                     protects=one.protects, unit=_unit(one.file.unit))
+                     protects=one.protects, unit=_unit(sources(one.views._node)[0].unit))
             for name, one in catalogue.data.items() if name in mine
         ],
         fits=[

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from types import TracebackType
 
-from wpinq.apps.serve.catalogue import Catalogue, renewed
+from wpinq.apps.serve.catalogue import Catalogue, ordered, renewed, wanted
 from wpinq.apps.serve.operations import Site
 from wpinq.collection import Collection
-from wpinq.core import DataSet, Node, Source, rendered, rewrite
+from wpinq.core import DataSet, Node, Source, rewrite
 from wpinq.errors import SourceError, WpinqError
 
 EVERY = 1.0
@@ -56,10 +56,12 @@ class Turning:
     def turn(self) -> None:
         """Open what the clock says another name of. A clock that is set back names nothing."""
         self._latest = max(self._latest, self._now())
-        for name, one in self._site.catalogue.data.items():
-            version = rendered(one.file.version, f"data.{name}.version", one.file.tz, self._latest)
-            if version and version != one.version and not self._end.is_set():
-                self._site.catalogue = _next(self._site.catalogue, name, version)
+        for name in ordered(self._site.catalogue.config):
+            catalogue = self._site.catalogue
+            one = catalogue.data[name]
+            version, owners = wanted(name, one.file, catalogue.data, self._latest)
+            if (version, owners) != one.named and not self._end.is_set():
+                self._site.catalogue = _next(catalogue, name, version, owners)
 
     def _look(self) -> None:
         while not self._end.wait(EVERY):
@@ -79,20 +81,22 @@ class Stopped(DataSet):
         raise SourceError(f"{self.name}: version {self.version} was not opened.")
 
 
-def _next(catalogue: Catalogue, name: str, version: str) -> Catalogue:
-    """The catalogue with the next version of a data set, or with that data set stopped."""
+def _next(catalogue: Catalogue, name: str, version: str | None, owners: str | None) -> Catalogue:
+    """The catalogue with the next version of a data set and of its owners, or with that data set stopped."""
     try:
         return renewed(catalogue, name, version)
     except Exception as error:  # noqa: BLE001  whatever it is, the same is seen of it
         told = f"{type(error).__name__}: {error}" if isinstance(error, WpinqError) else type(error).__name__
-    LOG.error("data.%s: version %s is not answered until the next, or a restart: %s", name, version, told[:500])
     before = catalogue.data[name]
+    said = version or before.version.partition(",")[0]
+    said = said if owners is None else f"{said}, {owners}"
+    LOG.error("data.%s: version %s is not answered until the next, or a restart: %s", name, said, told[:500])
 
     def stop(node: Node) -> Node:
         if not isinstance(node, Source):
             return node
         own = {one.name: getattr(node.data, one.name) for one in fields(DataSet)}
-        return Source(Stopped(**{**own, "version": version, "held": [], "made": {}}))
+        return Source(Stopped(**{**own, "version": said, "held": [], "made": {}}))
 
     views = Collection(rewrite(before.views._node, stop))
-    return catalogue.having(replace(before, views=views, stopped=True), {})
+    return catalogue.having(replace(before, views=views, stopped=True, named=(version, owners)), {})

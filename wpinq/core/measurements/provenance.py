@@ -82,8 +82,15 @@ class About:
 
     @property
     def epsilon(self) -> Fraction:
-        """What it costs one unit, in all tables of a ledger together; what was measured once is charged once."""
+        """What it costs one unit, in all tables of a ledger together; what was measured once is charged once.
+
+        With the choice of a bound, where the question chose it.
+        """
         paid: dict[str, Fraction] = defaultdict(Fraction)
+        read = dict.fromkeys(data for one in self.charged for data in sources(one.node))
+        for book, choice in dict.fromkeys((data.book, data.unit.choice) for data in read):
+            if choice is not None and choice.asked:
+                paid[book] += choice.epsilon
         for one in {one.question: one for one in self.charged}.values():
             for book, shares in by_ledger(one.quote.sensitivities).items():
                 paid[book] += one.epsilon * sum(shares)

@@ -10,6 +10,10 @@ at an end. At these ends, a bins of C and M - a C bins of 1, the sum is linear i
 left: M bins of 1; q bins of C and s of 1; and, where m begins, q bins of C and one of s. All comparisons use integer
 bounds of enough precision; nothing is rounded.
 
+Where a unit is in N bins at the most, fewer than M, M is N C at the most, and m ends at N: so M bins of 1 give way to
+the vertex of N bins, and to the last end before it, with the fewest bins of C whose number with those of 1 is within N;
+q bins of C and s of 1 stay where q + s is.
+
 M and C are the sensitivities through all data sets that a unit may be in: for several data sets of one ledger they are
 sums, and delta is the sum of what these are charged (`core/pricing/sensitivity.py`). Outside of the event whose
 probability is bounded here, the published table is a function of the noisy weights, so it costs no further epsilon.
@@ -18,7 +22,7 @@ Source: Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009 (thresholds); the thr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -108,7 +112,8 @@ def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
 
 
 def seen_bounds(
-    scale: Fraction, grid: int, l1: int, tau: int, bits: int, *, linf: int | None = None, tail: Tail = tail_bounds
+    scale: Fraction, grid: int, l1: int, tau: int, bits: int, *, linf: int | None = None, bins: int | None = None,
+    tail: Tail = tail_bounds,
 ) -> Bounds:  # fmt: skip
     """Bound 2^bits * delta: the probability that a bin of a unit alone is published, in the worst case.
 
@@ -119,28 +124,42 @@ def seen_bounds(
         tau: The threshold: a bin is published if weight plus noise reach it, in steps.
         bits: Precision.
         linf: The L-infinity sensitivity; by default the L1 sensitivity.
+        bins: How many bins one unit is in at the most; None where that is not known.
         tail: Of noise that is no discrete Laplace noise; `scale` is its parameter then.
     """
     shown = [
-        any_bounds(((tail(scale, tau - weight * grid, bits), bins) for weight, bins in way), bits)
-        for way in ways(l1, l1 if linf is None else min(linf, l1))
+        any_bounds(((tail(scale, tau - weight * grid, bits), number) for weight, number in way), bits)
+        for way in ways(l1, l1 if linf is None else min(linf, l1), bins)
     ]
     return max(low for low, _ in shown), max(high for _, high in shown)
 
 
-def ways(l1: int, linf: int) -> list[list[tuple[int, int]]]:
+def ways(l1: int, linf: int, bins: int | None = None) -> list[list[tuple[int, int]]]:
     """The three ways of which one is the worst: of each kind of bin its units, and how many there are.
 
     >>> ways(20, 3)
     [[(1, 20)], [(3, 6), (1, 2)], [(3, 6), (2, 1)]]
+    >>> ways(20, 3, 9)
+    [[(3, 6), (1, 2)], [(3, 6), (2, 1)], [(3, 5), (2, 1), (1, 3)], [(3, 6), (1, 2)]]
     """
+    bins = l1 if bins is None else max(1, bins)
+    l1 = min(l1, bins * linf)
     full, rest = divmod(l1, linf)
-    return [[(1, l1)], [(linf, full), (1, rest)], [(linf, full), (rest, 1 if rest else 0)]]
+    few = [(linf, full), (rest, 1 if rest else 0)]
+    if bins >= l1:
+        return [[(1, l1)], [(linf, full), (1, rest)], few]
+    found = [[(linf, full), (1, rest)]] if full + rest <= bins else []
+    most, left = divmod(l1 - bins, linf - 1)  # of N bins of 1 each, so many can be raised to C, and one by what is left
+    last = [(linf, most), (left + 1, 1), (1, bins - most - 1)] if most < bins else [(linf, bins)]
+    least = most + (left > 0)
+    ends = [[(linf, least), (1, l1 - least * linf)]] if least <= full else []
+    return [*found, few, last, *ends]
 
 
 @lru_cache(maxsize=256)
 def least_threshold(
-    scale: Fraction, grid: int, l1: int, delta: Fraction, linf: int | None = None, *, tail: Tail = tail_bounds
+    scale: Fraction, grid: int, l1: int, delta: Fraction, linf: int | None = None, *, bins: int | None = None,
+    tail: Tail = tail_bounds,
 ) -> int:  # fmt: skip
     """Find the least tau >= 1 for which the probability that `seen_bounds` bounds is at most delta.
 
@@ -149,26 +168,26 @@ def least_threshold(
     >>> [least_threshold(Fraction(4), 1, 20, Fraction(1, 10**6), most) for most in (20, 3)]
     [73, 66]
     """
-    high = 1
-    while _shows(scale, grid, l1, high, delta, linf=linf, tail=tail):
+    high, more = 1, {"linf": linf, "bins": bins}
+    while _shows(scale, grid, (l1, high), delta, more, tail=tail):
         high *= 2
     low = high // 2  # it shows at low, or low is 0
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _shows(scale, grid, l1, middle, delta, linf=linf, tail=tail) else (low, middle)
+        low, high = (middle, high) if _shows(scale, grid, (l1, middle), delta, more, tail=tail) else (low, middle)
     return high
 
 
 def _shows(
-    scale: Fraction, grid: int, l1: int, tau: int, delta: Fraction, *, linf: int | None, tail: Tail
+    scale: Fraction, grid: int, units: tuple[int, int], delta: Fraction, more: Mapping[str, int | None], *, tail: Tail
 ) -> bool:  # fmt: skip
     """Whether that probability is above delta, or not known to be at most that.
 
     Of discrete Laplace noise it is algebraic in exp(-1/scale), so it never equals a rational.
     """
-    bits = 128
+    (l1, tau), bits = units, 128
     while bits <= MOST_BITS:
-        low, high = seen_bounds(scale, grid, l1, tau, bits, linf=linf, tail=tail)
+        low, high = seen_bounds(scale, grid, l1, tau, bits, **more, tail=tail)
         if low > delta * (1 << bits):
             return True
         if high <= delta * (1 << bits):

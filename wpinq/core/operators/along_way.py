@@ -3,6 +3,10 @@
 Key 5 may be owned by p and by 10,000 others. On the key alone p's 20 lineitems would meet 10,000 orders; with the owner
 each pair of a lineitem and p meets the orders of p, which is what the tables without owners would give, for each owner.
 A key with the owner is local in the owner, so what a person moves is what their own records make.
+
+An owner who is a person in one period is named by person and time. A pair of a row and such an owner has the first
+time of the owner's rows of its key in the period (`sources/owned.py`), so it meets these: where a key is in one row,
+that row.
 """
 
 from __future__ import annotations
@@ -27,9 +31,10 @@ def owners_met(
         left_keys, right_keys: Columns that are equal.
 
     Returns:
-        One pair; none where the key is along no way, or has the owners, or a side holds no owner of all its records.
+        One pair, and one of times where owners are in periods and both sides hold the time; none where the key is along
+        no way, or has the owners, or a side holds no owner of all its records.
     """
-    walks = [steps(side) for side in (left, right)]
+    walks = [steps(side) for side in (left, right)]  # of which the last step is the side itself
     if not any(data.unit.way for walk in walks for data in read_by(walk)):
         return ()
     for one, other in zip(left_keys, right_keys, strict=True):
@@ -37,11 +42,12 @@ def owners_met(
         if ours is None or theirs is None or ours[0].book != theirs[0].book or _end(*ours) != _end(*theirs):
             continue
         if _led(*ours) or _led(*theirs):
-            here, there = (_owner(walk, ours[0].book) for walk in walks)
-            known = here is not None and there is not None
-            if not known or (here, there) in set(zip(left_keys, right_keys, strict=True)):
+            book = ours[0].book
+            named = [tuple(held(side[-1], book) for side in walks) for held in (_owner, _time)]
+            if None in named[0]:
                 return ()
-            return ((str(here), str(there)),)
+            found = [(str(here), str(there)) for here, there in named if here is not None and there is not None]
+            return tuple(pair for pair in found if pair not in set(zip(left_keys, right_keys, strict=True)))
     return ()
 
 
@@ -65,9 +71,18 @@ def _end(data: DataSet, name: str) -> tuple[str, str]:
     return data.unit.way[0][1:] if _led(data, name) else (data.name, name)
 
 
-def _owner(walk: Sequence[Node], book: str) -> str | None:
+def _owner(node: Node, book: str) -> str | None:
     """The column that holds the person in all records that a person moves."""
-    change = changes(walk).get(book)
+    change = changes(steps(node)).get(book)
     fixed = {} if change is None else change.fixed
-    held = [name for name in walk[-1].schema.names if name in fixed and not isinstance(fixed[name], Constant)]
+    held = [name for name in node.schema.names if name in fixed and not isinstance(fixed[name], Constant)]
     return held[0] if held else None
+
+
+def _time(node: Node, book: str) -> str | None:
+    """The column that holds the time by which a person is in a period."""
+    for name in node.schema.names:
+        origin = _origin(node, name)
+        if origin is not None and origin[0].book == book and origin[1] in origin[0].unit.columns[1:]:
+            return name
+    return None

@@ -46,6 +46,16 @@ class Sum(Binary):
         return self.sign > 0 and all(source_node.nonnegative for source_node in self.inputs)
 
     @property
+    def images(self) -> int:
+        """One, of whichever input."""
+        return 1
+
+    @property
+    def monotone(self) -> bool:
+        """A sum, and no difference."""
+        return self.sign > 0
+
+    @property
     def title(self) -> str:
         return "concat" if self.sign > 0 else "subtract"
 

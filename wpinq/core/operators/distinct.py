@@ -69,6 +69,16 @@ class Distinct(Unary):
         return math.lcm(self.source.resolution, self.at_most.denominator)
 
     @property
+    def images(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def monotone(self) -> bool:
+        """The smaller of a weight and the bound, but not below 0."""
+        return True
+
+    @property
     def title(self) -> str:
         return "distinct" if self.at_most == 1 else f"distinct({decimal(self.at_most)})"
 

@@ -82,6 +82,11 @@ class Map(Linear):
         return Schema(tuple(columns))
 
     @property
+    def images(self) -> int:
+        """One."""
+        return 1
+
+    @property
     def local(self) -> Mapping[str, str]:
         """Columns that the function only passes on."""
         if self.function.projection is not None:

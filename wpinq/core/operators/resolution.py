@@ -138,6 +138,11 @@ class Align(Linear):
         return self.fine
 
     @property
+    def images(self) -> int:
+        """One."""
+        return 1
+
+    @property
     def local(self) -> Mapping[str, str]:
         """Columns whose kind is as before."""
         return {new: old for new, old in self._places.items() if self.onto[new].kind is self.source.schema[old].kind}

@@ -57,6 +57,16 @@ class Extreme(Binary):
         return self.left.schema.expanded()
 
     @property
+    def images(self) -> int:
+        """One, of whichever input."""
+        return 1
+
+    @property
+    def monotone(self) -> bool:
+        """The larger, or the smaller, of two weights that do not fall does not fall."""
+        return True
+
+    @property
     def title(self) -> str:
         return "union" if self.larger else "intersect"
 

@@ -55,6 +55,11 @@ class Linear(Unary):
         """The columns that it looks at; their ranges are written out for it."""
         return ()
 
+    @property
+    def monotone(self) -> bool:
+        """A linear step that keeps signs has no negative coefficient."""
+        return self.keeps_sign
+
     @abstractmethod
     def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
         """What becomes of a record of weight 1, exactly.
@@ -94,6 +99,11 @@ class Where(Linear):
     """A step that keeps some of the records, as they are."""
 
     keeps_sign = True
+
+    @property
+    def images(self) -> int:
+        """Itself, or nothing."""
+        return 1
 
     @abstractmethod
     def accepts(self, record: Record) -> bool:

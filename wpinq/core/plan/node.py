@@ -139,6 +139,16 @@ class Node(ABC):
         return (len(self.inputs) == 1,) * len(self.inputs)
 
     @property
+    def monotone(self) -> bool:
+        """Whether no weight of its output is less where no weight of its inputs is."""
+        return False
+
+    @property
+    def images(self) -> int | None:
+        """How many records of its output move at the most where one of its input does; None where that is not known."""
+        return None
+
+    @property
     def dithers(self) -> bool:
         """Whether it rounds by a keyed dither, which is proved for movements of 1 or more together."""
         return False

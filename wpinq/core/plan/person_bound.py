@@ -44,6 +44,16 @@ the key is such a sum, of its definition on the records of one unit, and the sum
 g(D_u), and nothing else changes (`Person.v` in tests/proofs). A step with a keyed dither is proved for a movement of 1
 or more, so no movement is taken for less there, and no mass of fewer records is known after it.
 
+**How many bins.** A unit that moves so many records of an input moves as many of a step that looks at each record by
+itself, so many times as it makes records of one, and of several inputs as many as of all together (`Node.images`). Each
+that moves, moves by one step of the resolution at least: no more move than the movement has steps. And all together
+move no further than that many times what one moves: l1 <= l0 linf.
+
+**Rising.** A unit more lowers no weight where each moving input rises and the step is monotone (`Node.monotone`), or
+where the unit is alone and no weight is negative: f(D + unit) = f(D) + g(unit). Then one unit moves the difference of
+two bins by what it moves one of them, and a choice of the heaviest costs half (`aggregates/heavy_hitters.py`). Not
+after a dither, which may round down what did not move.
+
 What several tables of one ledger hold of a unit comes and goes together, so their movements are added up before
 anything is derived from them. Source: McSherry, PINQ, SIGMOD 2009 (stability), for the bounds of a key Berghel et al.,
 Tumult Analytics, 2022; the rest is proved here.
@@ -51,6 +61,7 @@ Tumult Analytics, 2022; the rest is proved here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -72,11 +83,15 @@ class Change(NamedTuple):
         fixed: Columns in which all records that move hold the same value: for each what tells whose value that is.
         masses: How far records that agree in these columns move together; none where nothing bounds that.
         alone: Whether what moves is what the unit makes by itself, under the fixed columns.
+        l0: How many records move at the most; None where that is not known.
+        rises: Whether no weight falls where a unit comes.
     """
 
     fixed: Mapping[str, Hashable]
     masses: Masses
     alone: bool = False
+    l0: int | None = None
+    rises: bool = False
 
     @property
     def l1(self) -> Fraction | None:
@@ -121,7 +136,7 @@ def _of_source(node: Source) -> Change:
     """What one record brings; of a person nothing is known before the records are bounded."""
     data = node.data
     fixed = {} if data.unit.column is not None else {name: (data, name) for name in node.schema.names}
-    return Change(fixed, _whole(data))
+    return Change(fixed, _whole(data), l0=None if data.unit.column is not None else 1, rises=not data.retractions)
 
 
 def _whole(data: DataSet) -> Masses:
@@ -136,9 +151,10 @@ def _entered(node: Node) -> Change | None:
         return None
     unit = data.unit
     per = {frozenset([unit.per[0]]): Fraction(unit.per[1])} if unit.per else {}
-    alone = unit.period is None and not node.lasting
+    own = unit.period is None and not node.lasting
     name = str(unit.column)  # values of two types are two people, whatever they look like
-    return Change({name: (data.book, node.schema[name].kind)}, {**_whole(data), **per}, alone)
+    known = {name: (data.book, node.schema[name].kind)}
+    return Change(known, {**_whole(data), **per}, own, unit.at_most, not data.retractions)
 
 
 def _after(node: Node, moved: Sequence[Change | None]) -> Change:
@@ -158,11 +174,24 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
         )
     if node.dithers:
         masses = {NONE: max(masses[NONE], *node.stability)} if NONE in masses else {}
-    for column, alone in node.slices.items():
-        sliced = ((columns | {column}, mass * alone / node.stability[0]) for columns, mass in masses.items())
+    for column, slice_ in node.slices.items():
+        sliced = ((columns | {column}, mass * slice_ / node.stability[0]) for columns, mass in masses.items())
         masses = _least([*masses.items(), *sliced])
     named = any(not isinstance(origin, Constant) for origin in fixed.values())
-    return Change(fixed, masses, named and not node.dithers and _stays_alone(node, moved, fixed, kept))
+    alone = named and not node.dithers and _stays_alone(node, moved, fixed, kept)
+    risen = node.monotone and all(change.rises for change, _, _ in inputs)
+    rises = not node.dithers and (risen or (alone and node.nonnegative))
+    return Change(fixed, masses, alone, _bins(node, [change for change, _, _ in inputs]), rises)
+
+
+def _bins(node: Node, moved: Sequence[Change]) -> int | None:
+    """How many records move, of those that move in the inputs."""
+    total = 0
+    for change in moved:
+        if change.l0 is None or node.images is None:
+            return None
+        total += change.l0 * node.images
+    return total
 
 
 def _fixed(inputs: Sequence[tuple[Change, Mapping[str, str], Fraction]]) -> dict[str, Hashable]:
@@ -205,7 +234,14 @@ def _bounded(node: Node, change: Change, weights: KeyWeights) -> Change:
         own = ((columns, weights.of(node, columns.union(change.fixed))) for columns in {NONE: 0, **masses})
         masses = _least([*masses.items(), *((columns, most) for columns, most in own if most is not None)])
     free = ((columns.difference(change.fixed), mass) for columns, mass in masses.items())
-    return Change(change.fixed, _least([*masses.items(), *free]), change.alone)
+    masses = _least([*masses.items(), *free])
+    l0 = change.l0
+    if l0 is not None and masses and not node.dithers:
+        masses = _least([*masses.items(), (NONE, l0 * min(masses.values()))])
+    if NONE in masses:
+        steps = math.floor(masses[NONE] * node.resolution)
+        l0 = steps if l0 is None else min(l0, steps)
+    return change._replace(masses=masses, l0=l0)
 
 
 def _least(masses: Iterable[tuple[frozenset[str], Fraction]]) -> dict[frozenset[str], Fraction]:

@@ -36,6 +36,11 @@ UNBOUNDED = (
     " make one of each before any parts: distinct on {0!r} alone, or a whole group by it."
 )
 
+WAITING = (
+    "at_most='auto': how many records of each {0} are kept is chosen when a question is charged; ask by measure, an"
+    " aggregate such as count, or wpinq.sql, with epsilon=."
+)
+
 Paths: TypeAlias = Mapping[tuple["DataSet", PartPath], Fraction]
 """For each source and each sequence of parts, the summed stability of the paths."""
 
@@ -129,7 +134,7 @@ class Survey:
         for data in self.sources:
             unit = data.unit
             if unit.bound is None and (self.changes[mover(data)].l1 is None or mover(data) in self._divided):
-                return UNBOUNDED.format(unit.column, data.name)
+                return (WAITING if unit.auto else UNBOUNDED).format(unit.column, data.name)
         return None
 
     @cached_property

@@ -36,16 +36,19 @@ class Choice:
         epsilon: What the choice costs.
         bins: In how many bins answers are, which hold all records together.
         asking: The epsilon of an answer.
+        asked: Whether the question chose it, so that its epsilon is part of what the question costs.
     """
 
     epsilon: Fraction
     bins: int
     asking: Fraction
+    asked: bool = False
 
     @property
     def text(self) -> str:
         """How it is written for people."""
-        return f"chosen with epsilon {decimal(self.epsilon)} for {self.bins} bins at epsilon {decimal(self.asking)}"
+        bins = f"{self.bins} bin{'s' if self.bins > 1 else ''}"
+        return f"chosen with epsilon {decimal(self.epsilon)} for {bins} at epsilon {decimal(self.asking)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,10 @@ class Unit:
         zone: Whose clocks periods follow; None for UTC, or for times that have no zone.
         choice: How `at_most` is chosen, and 1 until it is; None where it was given.
         whole: Whether all records of each person are kept, with their weights; a question bounds them.
+        auto: The largest number that may be chosen, where each question chooses one when it is charged; 0 for none.
         way: Where records do not name the person, the way to their owner: for each hop the column that is looked up,
             the name of the table, and its column; `column` names the person in the last table.
+            Where the unit is in a period, so are owners, by the column of the time in that table.
         owner: The data set of the first of these tables, until the records are opened.
 
     Raises:
@@ -75,6 +80,7 @@ class Unit:
     zone: str | None = None
     choice: Choice | None = None
     whole: bool = False
+    auto: int = 0
     way: tuple[tuple[str, str, str], ...] = ()
     owner: Any = field(default=None, compare=False, repr=False)
 
@@ -110,7 +116,7 @@ class Unit:
 
         period = self.period and (*self.period, *((self.zone, pl.__version__) if self.zone else ()))
         fields = {"column": self.column, "at_most": self.at_most, "per": self.per, "window": period}
-        more = [(name, value) for name in ("choice", "whole", "way") if (value := getattr(self, name))]
+        more = [(name, value) for name in ("choice", "whole", "auto", "way") if (value := getattr(self, name))]
         return ("Unit", *fields.items(), *more)
 
     @property
@@ -139,7 +145,7 @@ class Unit:
         window = f" in one window of {self.period[0]} by {self.period[1]}{zone}" if self.period else ""
         if self.way:  # names that could be read in two ways are quoted, since the text is the declaration
             hops = ", ".join("of {1} by {0} = {2}".format(*map(_plain, hop)) for hop in self.way)
-            return f"owner ({_plain(str(self.column))} {hops})"
+            return f"owner ({_plain(str(self.column))} {hops}){window}"
         return f"user ({self.column}){window}"
 
     @property
@@ -147,6 +153,8 @@ class Unit:
         """How much is looked at of each; empty where the unit is a record."""
         if self.column is None:
             return ""
+        if self.auto:
+            return "at most as many records as are chosen when it is charged"
         if self.whole:
             return "all records"
         if self.at_most is None:
@@ -227,7 +235,9 @@ def users(
         through: Instead of `column`, where records do not name the person: a column, and the protected table that it is
             looked up in, ("order_id", orders), with the name of the column there where that is another. Each record
             counts once for every owner, in a column of the owner's name, and not where it has none. Both share a
-            ledger. That somebody owns a record is protected, and not what it says of others who own it too.
+            ledger. That somebody owns a record is protected, and not what it says of others who own it too. Where that
+            table's people are protected in periods, so are owners: each record counts once for every owner in every
+            period of an owner row of its key, in a column of that time more, which holds the first one of the period.
 
     Raises:
         PlanError: Both of `at_most` and `shared` are given, `per` without `at_most`, `period` or `at` is alone, or a
@@ -247,8 +257,10 @@ def users(
     owner = None
     if through is not None:
         if column is not None or period is not None:
-            raise PlanError("users(through=...): goes without the name of a column and without period=.")
+            raise PlanError("users(through=...): goes without the name of a column and without period=, which is that"
+                            " of the table of owners.")  # fmt: skip
         column, way, owner = _owner(through)
+        zone = owner.unit.zone
     if column is None:
         raise PlanError("users(...): name the column that tells people apart, for example users('user', at_most=20).")
     if (period is None) != (at is None):
@@ -259,8 +271,9 @@ def users(
     most = 1 if choice is not None else at_most
     if isinstance(most, str):
         raise PlanError(f"users(at_most={described(most)}): takes a whole number of records above zero, or 'auto'.")
-    return Unit(column, most, per, None if period is None or at is None else (period, at), zone, choice,
-                most is None and not shared, way, owner)  # fmt: skip
+    window = None if period is None or at is None else (period, at)
+    return Unit(column, most, per, window if owner is None else owner.unit.period, zone, choice,
+                most is None and not shared, 0, way, owner)  # fmt: skip
 
 
 def _choice(at_most: object, epsilon: Amount | None, bins: int, asking: Amount) -> Choice | None:
@@ -309,9 +322,6 @@ def _owner(through: object) -> tuple[str, tuple[tuple[str, str, str], ...], Any]
     data = getattr(getattr(parts[1], "_node", None), "bounds_units", None)  # of a `Builder`, which knows units
     if data is None or data.live:
         raise PlanError(f"{call}: the table is a collection as protect(..., unit=users(...)) gives it.")
-    if data.unit.period is not None:
-        raise PlanError(f"{call}: people of {data.name!r} are protected in periods, and a way to an owner in one is not"
-                        " known; protect the whole person.")  # fmt: skip
     return str(data.unit.column), ((names[0], data.name, names[-1]), *data.unit.way), data
 
 

@@ -63,6 +63,17 @@ def ledger_sensitivities(plan: Node | Survey) -> dict[str, UnitSensitivity]:
     return result
 
 
+def moved_bins(plan: Node | Survey) -> dict[str, int | None]:
+    """How many bins one unit of each ledger moves at the most, through all of its data sets; None where unknown."""
+    survey = plan if isinstance(plan, Survey) else Survey.of(plan)
+    result: dict[str, int | None] = {}
+    for unit, change in survey.changes.items():
+        for book in {data.ledger.identity for data in survey.sources if mover(data) == unit}:
+            so_far = result.get(book, 0)
+            result[book] = None if so_far is None or change.l0 is None else so_far + change.l0
+    return result
+
+
 def epsilon_left(node: Node) -> Fraction:
     """Epsilon that is left for one measurement of a plan over data sets of one ledger."""
     (unit,), ledger = unit_sensitivities(node), sources(node)[0].ledger

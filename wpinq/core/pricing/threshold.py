@@ -19,7 +19,7 @@ from wpinq.core.noise import Mechanism
 from wpinq.core.noise.threshold import least_threshold, tail_of
 from wpinq.core.plan.node import Node, sources
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.sensitivity import unit_sensitivities
+from wpinq.core.pricing.sensitivity import ledger_sensitivities, moved_bins
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Schema
 from wpinq.core.runs.key_recovery import named
@@ -86,9 +86,11 @@ def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
         PlanError: The noise has a law that thresholds are not known for.
     """
     tail, scale = tail_of(noise, "release")
+    survey = Survey.of(node)
+    bins = moved_bins(survey)
     return max(
-        least_threshold(scale, noise.grid, unit.l1, unit.data_sets * delta, unit.linf, tail=tail)
-        for unit in unit_sensitivities(node)
+        least_threshold(scale, noise.grid, unit.l1, unit.data_sets * delta, unit.linf, bins=bins[book], tail=tail)
+        for book, unit in ledger_sensitivities(survey).items()
     )
 
 

@@ -140,6 +140,11 @@ class Derive(Linear):
         return _with(self.source.schema, self.name, self.function)
 
     @property
+    def images(self) -> int:
+        """One."""
+        return 1
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """What the function reads."""
         return self.function.reads

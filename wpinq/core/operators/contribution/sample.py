@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,7 @@ from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, origin
 from wpinq.core.operators.contribution.whole import Whole
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.builder import Builder, C
+from wpinq.core.plan.forms import Unary
 from wpinq.core.plan.node import Node, Record, Source, Weighted, steps
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.unit import Unit
@@ -67,7 +69,10 @@ def _adds(source: Node) -> bool:
     return bool(computed) and not start.data.live and not set(computed) & set(start.schema.names)
 
 
-def at_most(self: Builder[C], records: int, *, per: tuple[str, int] | None = None) -> C:
+MOST = 2**31 - 1
+
+
+def at_most(self: Builder[C], records: int | str, *, per: tuple[str, int] | None = None) -> C:
     """Look at another number of records of each person, in this question.
 
     The ledger says who is protected, and the question how much of them it looks at: noise grows with its own bound, and
@@ -79,7 +84,9 @@ def at_most(self: Builder[C], records: int, *, per: tuple[str, int] | None = Non
     Source:     the sample is that of `protect`; see `core/operators/contribution/sample.py`.
 
     Args:
-        records: How many records of each person are kept.
+        records: How many records of each person are kept. With "auto" each question that is charged chooses the number
+            first, privately, from the records that it is about, for a part of its epsilon: half for one total, less for
+            many groups (`aggregates/automatic.py`). It is no more than the number that they were protected with.
         per: A column and a number: of one person's records with the same value of the column, no more are kept.
 
     Raises:
@@ -100,10 +107,23 @@ def at_most(self: Builder[C], records: int, *, per: tuple[str, int] | None = Non
         )
     if node.data.live:
         raise PlanError("at_most(...): questions about a stream share one sample; give its bound in live(unit=...).")
-    unit = replace(node.data.unit, at_most=records, per=per, choice=None, whole=False)
-    data = replace(node.data, unit=unit)
+    if records is None:
+        raise PlanError("at_most(None): takes a whole number of records above zero, or 'auto'.")
+    if isinstance(records, str) and records == "auto":
+        if per is not None:
+            raise PlanError("at_most('auto'): is chosen without per=, which goes with a number.")
+        own = node.data.unit.at_most if node.data.unit.choice is None else None
+        unit = replace(node.data.unit, at_most=None, per=None, choice=None, whole=True, auto=own or MOST)
+    else:
+        unit = replace(node.data.unit, at_most=cast("int", records), per=per, choice=None, whole=False, auto=0)
     UnitKey(unit, node.schema).check("at_most")
-    return self._then(bounded(rewrite(node.source, lambda step: Source(data) if isinstance(step, Source) else step)))
+    return self._then(under(node, unit))
+
+
+def under(node: Unary, unit: Unit) -> Node:
+    """The records of people, bounded as another unit of the same people bounds them."""
+    data = replace(origin(node).data, unit=unit)
+    return bounded(rewrite(node.source, lambda step: Source(data) if isinstance(step, Source) else step))
 
 
 @dataclass(frozen=True, eq=False)

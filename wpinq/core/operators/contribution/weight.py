@@ -90,6 +90,11 @@ class Weigh(Linear):
         return (self.most,)
 
     @property
+    def images(self) -> int:
+        """One."""
+        return 1
+
+    @property
     def title(self) -> str:
         return f"weight({self.column}, at most {decimal(self.most)})"
 

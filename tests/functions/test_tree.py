@@ -98,6 +98,12 @@ def test_a_tree_cannot_say_another_operation_than_it_makes():
             made()
 
 
+def test_a_tree_is_neither_true_nor_false():
+    for asked in (lambda: bool(col("n") == 1), lambda: col("n") in (col("m"), col("t")), lambda: not col("n")):
+        with pytest.raises(TypeError, match="neither true nor false"):
+            asked()
+
+
 def test_names_of_functions_are_no_names_of_anything_else():
     groups = [{"Series"}, operations._read(operations._TREE), operations.OPERATORS, operations.FUNCTIONS]
     assert len(set().union(*groups)) == sum(map(len, groups))

@@ -143,6 +143,9 @@ class Node:
     __and__, __or__, __xor__ = _operator("op.and_"), _operator("op.or_"), _operator("op.xor")
     __truediv__, __floordiv__, __mod__ = _operator("op.truediv"), _operator("op.floordiv"), _operator("op.mod")
 
+    def __bool__(self) -> bool:
+        raise TypeError("a tree is neither true nor false: compare trees by `is`, or by their codes.")
+
     def __neg__(self) -> Node:
         return of_all("__neg__", (self,))
 

@@ -1,5 +1,6 @@
 """The people index as a file: bound to what it is of, there whole or not at all, and nothing depends on it."""
 
+import gc
 import re
 import signal
 import stat
@@ -93,6 +94,7 @@ def insist_on_the_same(place, rows, unit, filters, columns=COLUMNS):
 
 def test_what_does_not_fit_in_memory_is_read_part_by_part(tmp_path):
     alone = asked(views_of(tmp_path, index=False))
+    gc.collect()  # what other tests left
     taken = LIMIT._held
     with small(taken):
         for _ in range(2):
@@ -103,6 +105,8 @@ def test_what_does_not_fit_in_memory_is_read_part_by_part(tmp_path):
             assert asked(views, where="user = 'nobody'") == asked(
                 views_of(tmp_path, index=False), where="user = 'nobody'"
             )
+    del views, index
+    gc.collect()
     assert LIMIT._held == taken
 
 

@@ -59,26 +59,25 @@ EXPORT int64_t wpinq_ranked(int64_t people, const int64_t *ends, const uint64_t 
 }
 
 /* Of the rows that stay let each person keep the first few: of one value the first `per`, of these the first `most`.
-   `values` may be missing; `last` has -1 and `alike` a place for each of them. Returns how many rows stay. */
-EXPORT int64_t wpinq_first(int64_t n, const int32_t *people, const int32_t *values, int64_t per, int64_t most,
-                           int32_t *last, int64_t *alike, uint8_t *stays) {
-    int64_t kept = 0, count = 0;
-    int32_t person = -1;
-    for (int64_t i = 0; i < n; i++) {
-        count = people[i] == person ? count : 0;
-        person = people[i];
-        int64_t stay = stays[i] & (count < most);
-        if (values && stay) {
-            const int32_t value = values[i];
-            alike[value] = last[value] == person ? alike[value] : 0;
-            last[value] = person;
-            stay = alike[value]++ < per;
+   `values` may be missing; `last` has -1 and `alike` a place for each of them. */
+EXPORT void wpinq_first(int64_t n, const int32_t *people, const int32_t *values, int64_t per, int64_t most,
+                        int32_t *last, int64_t *alike, uint8_t *stays) {
+    for (int64_t start = 0, end; start < n; start = end) {
+        const int32_t person = people[start];
+        for (end = start + 1; end < n && people[end] == person;) end++;
+        if (!values && end - start <= most) continue;  /* none of so few is one too many */
+        for (int64_t i = start, count = 0; i < end; i++) {
+            int64_t stay = stays[i] & (count < most);
+            if (values && stay) {
+                const int32_t value = values[i];
+                alike[value] = last[value] == person ? alike[value] : 0;
+                last[value] = person;
+                stay = alike[value]++ < per;
+            }
+            stays[i] = (uint8_t)stay;
+            count += stay;
         }
-        stays[i] = (uint8_t)stay;
-        count += stay;
-        kept += stay;
     }
-    return kept;
 }
 
 /* Of the rows that stay let those stay whose number is marked. */

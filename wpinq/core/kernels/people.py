@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 _P, _N = ctypes.c_void_p, ctypes.c_int64
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "wpinq_first": (_N, (_N, _P, _P, _N, _N, _P, _P, _P)),
+    "wpinq_first": (None, (_N, _P, _P, _N, _N, _P, _P, _P)),
     "wpinq_together": (None, (_N, _P, _P, _P, _P)),
     "wpinq_ranked": (_N, (_N, _P, _P, _P, _P, _P, _P)),
     "wpinq_marked": (None, (_N, _P, _P, _P)),

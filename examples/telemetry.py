@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from wpinq.apps.publish import Release
-from wpinq.apps.serve.intake import taking
+from wpinq.apps.serve.intake import of_release
 
 FEATURES = [f"feature {number:02}" for number in range(20)] + ["rare plugin", "nobody has this"]
 FILE = """
@@ -89,7 +89,7 @@ def main() -> None:
     release = Release.read(out / "telemetry.toml", clock=lambda: now[0])
     with closing(release.follow()) as follower:
         assert follower.intake is not None
-        with taking(release.file, follower.schema, follower.intake, follower.clock) as place:
+        with of_release(release.file, follower.schema, follower.intake, follower.clock) as place:
             port, shares = place.getsockname()[1], [list(enumerate(used))[part::4] for part in range(4)]
             threads = [threading.Thread(target=send, args=(port, share)) for share in shares]
             for thread in threads:

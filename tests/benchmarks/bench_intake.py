@@ -19,7 +19,7 @@ from pathlib import Path
 from wpinq.apps.publish import Release
 from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.stream import schema_of
-from wpinq.apps.serve.intake import taking
+from wpinq.apps.serve.intake import of_release
 
 PROCESSES = 2
 """Of clients, which share the cores with the server."""
@@ -72,7 +72,7 @@ def measured(kind: type[Intake], home: Path, seconds: float, connections: int) -
     file = Release(FILE, "bench", home).file
     intake = kind(file, "bench", home, schema_of(file.data, home))
     intake.hold(dt.datetime.now(dt.UTC))
-    with taking(file, schema_of(file.data, home), intake, lambda: dt.datetime.now(dt.UTC)) as place:
+    with of_release(file, schema_of(file.data, home), intake, lambda: dt.datetime.now(dt.UTC)) as place:
         port, each = place.getsockname()[1], connections // PROCESSES
         until = time.time() + 2 + seconds  # processes take two seconds to begin
         with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:

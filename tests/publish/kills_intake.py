@@ -91,7 +91,7 @@ class Story:
                 run.wait()
                 killed, run = killed + 1, self._started()
         run.send_signal(signal.SIGTERM)
-        if run.wait(30) not in (0, 2):
+        if run.wait(30) not in (0, 2, -signal.SIGTERM):  # the last where it had not begun to listen for signals
             return f"ended with {run.returncode}"
         if not published.exists():
             return f"nothing was published: {(self.home / 'log').read_text()[-500:]}"

@@ -17,7 +17,7 @@ from wpinq.apps.publish.intake import Intake, Keys, Sent
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.state import BusyError
 from wpinq.apps.publish.stream import schema_of
-from wpinq.apps.serve.intake import taking
+from wpinq.apps.serve.intake import of_release
 from wpinq.errors import PlanError, SourceError
 
 DAY = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
@@ -270,7 +270,7 @@ def test_one_process_takes_records(site):
 @contextmanager
 def door(site):
     intake = site.intake
-    with taking(site.release.file, schema_of(site.release.file.data, site.home), intake, lambda: site.now) as place:
+    with of_release(site.release.file, schema_of(site.release.file.data, site.home), intake, lambda: site.now) as place:
         yield f"http://127.0.0.1:{place.getsockname()[1]}/"
 
 

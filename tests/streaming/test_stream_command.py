@@ -207,3 +207,91 @@ def test_figures_of_what_is_no_stream_are_refused(tmp_path, capsys):
     (tmp_path / "views.csv").write_text("user,page\nann,a\n")
     assert main(["run", str(tmp_path / "flow.py"), str(tmp_path / "views.csv"), "--budget", "1", "--metrics", "0"]) == 2
     assert "--metrics: leave it out; it goes with a stream" in capsys.readouterr().err
+
+
+SENT = """
+def dataflow(views):
+    return {"so far": views.map("page").measure(500, continual=True)}
+"""
+
+
+@pytest.fixture
+def listening(tmp_path):
+    import socket
+
+    (tmp_path / "flow.py").write_text(SENT)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = []
+
+    def start():
+        words = [sys.executable, "-m", "wpinq", "run", "flow.py", "sent.jsonl", "--listen", f"127.0.0.1:{port}",
+                 "--columns", "user,page", "--budget", "1000", "--every", "0.2", "--recover", "epochs", "--ledger",
+                 "ledger", "--observe", "so far=a", "--json", "out.jsonl"]  # fmt: skip
+        run = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        started.append(run)
+        assert any("Records are taken" in line for line in iter(run.stderr.readline, ""))
+        return run
+
+    yield port, start
+    for run in started:
+        run.kill()
+        run.wait()
+        run.stderr.close()
+
+
+def sent(port, key, *records):
+    import urllib.request
+
+    body = "\n".join(json.dumps(one) for one in records).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/", body, {"Idempotency-Key": key})
+    with urllib.request.urlopen(request, timeout=20) as found:
+        return found.status
+
+
+def test_what_is_sent_is_counted_once_across_a_kill(listening, tmp_path):
+    port, start = listening
+    run = start()
+    for number in range(3):
+        assert sent(port, "k", {"user": f"u{number}", "page": "a"}, {"user": f"u{number}", "page": "b"}) == 204
+    run.kill()
+    run.wait()
+    with (tmp_path / "sent.jsonl").open("ab") as file:
+        file.write(b'{"user": "torn')  # what a killed process left half written
+    run = start()
+    for number in (1, 2, 3):
+        assert sent(port, "k", {"user": f"u{number}", "page": "a"}, {"user": f"u{number}", "page": "b"}) == 204
+    out = tmp_path / "out.jsonl"
+    until = time.monotonic() + 30
+    while time.monotonic() < until and (not out.exists() or not out.read_text().strip().endswith("}") or
+                                        round(json.loads(out.read_text().splitlines()[-1])["value"]) != 4):  # fmt: skip
+        time.sleep(0.2)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(60) == 0
+    values = [round(json.loads(line)["value"]) for line in out.read_text().splitlines()]
+    assert values[-1] == 4 and max(values) == 4
+    lines = (tmp_path / "sent.jsonl").read_text().splitlines()
+    assert len(lines) == 8 and (tmp_path / "sent.jsonl").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "columns", "match"),
+    [("sent.csv", "user,page", "such as sent.jsonl"), ("sent.jsonl", None, "with --columns"),
+     ("sent.jsonl", "user,page:bytes", "JSON cannot say page")],
+)  # fmt: skip
+def test_a_door_needs_a_file_of_json_lines_and_columns(tmp_path, capsys, source, columns, match):
+    (tmp_path / "flow.py").write_text(SENT)
+    named = [] if columns is None else ["--columns", columns]
+    words = [
+        "run",
+        str(tmp_path / "flow.py"),
+        str(tmp_path / source),
+        "--listen",
+        "127.0.0.1:0",
+        "--budget",
+        "1",
+        *named,
+    ]
+    assert main(words) == 2
+    assert match in capsys.readouterr().err and not (tmp_path / "ledger").exists()

@@ -20,7 +20,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
                       "prior", "mutual", "bipartite", "seed", "chains", "steps", "show_loss", "explain", "functions"),
     "What it may cost": ("budget", "ledger", "delta", "rho", "ledger_delta", "ledger_rho", "accounting",
                          "repeat", "analyst"),
-    "A stream": ("follow", "every", "lateness", "keep", "recover", "to", "status", "metrics"),
+    "A stream": ("follow", "every", "lateness", "keep", "recover", "to", "status", "metrics", "listen"),
     "Where answers go": ("json", "plot", "synthesize", "processes", "index"),
 }  # fmt: skip
 """Options by subject, in the order of the help; what stands nowhere is under Others."""

@@ -232,3 +232,8 @@ Metrics = Annotated[
     typer.Option("--metrics", metavar="[HOST:]PORT", show_default=False,
                  help="Answer /metrics (OpenMetrics), /health and /ready; without a host, to this machine alone."),
 ]  # fmt: skip
+Listen = Annotated[
+    str | None,
+    typer.Option("--listen", metavar="HOST:PORT", show_default=False,
+                 help="Take records by POST of JSON, append them to INPUT, a .jsonl file, and follow it."),
+]  # fmt: skip

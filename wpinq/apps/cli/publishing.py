@@ -116,9 +116,9 @@ def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]
         return
     needs("serve", "data.listen")
     from wpinq.apps.cli.errors import say
-    from wpinq.apps.serve.intake import taking
+    from wpinq.apps.serve.intake import of_release
 
-    with taking(release.file, follower.schema, follower.intake, follower.clock) as place:
+    with of_release(release.file, follower.schema, follower.intake, follower.clock) as place:
         host, port = place.getsockname()[:2]
         say(f"Records are taken at http://{f'[{host}]' if ':' in host else host}:{port}/, by POST of JSON.")
         yield

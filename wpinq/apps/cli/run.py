@@ -50,6 +50,7 @@ def run(
     to: options.To = None,
     status: options.Status = None,
     metrics: options.Metrics = None,
+    listen: options.Listen = None,
 ) -> None:
     """Run a dataflow script and answer the bins asked for.
 
@@ -58,12 +59,13 @@ def run(
     """
     script = find(dataflow)
     asked = _asked(observe or [])
-    if streams(place.source, follow=follow):
-        from wpinq.apps.cli.streamed import Outputs, answer
+    if streams(place.source, follow=follow or listen is not None):
+        from wpinq.apps.cli.streamed import Outputs, answer, heard
 
+        store = None if listen is None else heard(place)
         _refuse_of_stream(place, processes=place.engine is not None)
         stream = Stream(place, script, budget, every, lateness, recover, keep)
-        answer(stream, load(dataflow), asked, Outputs(json, to or (), status, metrics))
+        answer(stream, load(dataflow), asked, Outputs(json, to or (), status, metrics, listen, store))
         return
     if given := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status),
                                                  ("--metrics", metrics)) if value]:  # fmt: skip

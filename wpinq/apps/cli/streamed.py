@@ -6,6 +6,7 @@ closed epoch never change, and nothing is charged for them.
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -21,13 +22,15 @@ from wpinq.apps.cli.extended import KeptDataflow
 from wpinq.apps.cli.interrupt import ending
 from wpinq.apps.cli.status import write_status
 from wpinq.apps.scripts.script import Dataflow, chosen
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, needs
 from wpinq.streaming.answers import Answers, Questions
 from wpinq.streaming.sinks import Release, Sink, open_sinks
 from wpinq.streaming.sinks.delivery import Delivery
 
 if TYPE_CHECKING:
+    from wpinq.apps.cli.inputs import Input
     from wpinq.apps.cli.stream import Stream
+    from wpinq.apps.serve.appending import Appending
     from wpinq.streaming import Live
 
 OUT = "-"
@@ -41,6 +44,8 @@ class Outputs:
         json: A file that gets a JSON line for each answer; "-" is standard output, which has text else.
         to: Sinks, as `open_sink` reads them.
         status: A file that tells the curator at each epoch how the stream is doing.
+        listen: Where records are taken.
+        store: What they are appended to.
         metrics: Where /metrics, /health and /ready are answered: a port of this machine, or host:port.
     """
 
@@ -48,6 +53,8 @@ class Outputs:
     to: Sequence[str] = ()
     status: Path | None = None
     metrics: str | None = None
+    listen: str | None = None
+    store: Appending | None = None
 
     @property
     def lines(self) -> bool:
@@ -93,8 +100,53 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]],
         with (
             closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery,
             watched(views, outputs.metrics) as seen,
+            door(stream, outputs),
         ):
             _go_on(stream, views, Answers(views, questions, delivery), outputs, seen)
+
+
+def heard(place: Input) -> Appending:
+    """The file that what is sent is appended to, made where there is none.
+
+    Raises:
+        PlanError: INPUT is no file of JSON lines, or its columns are not named, or JSON cannot say one.
+        SourceError: It cannot be written.
+        ExtraError: A library is missing.
+    """
+    needs("serve", "run --listen")
+    from wpinq.apps.serve.appending import Appending
+    from wpinq.apps.serve.intake import TYPES
+    from wpinq.core import Kind
+    from wpinq.sources.columns import named, parse_columns
+
+    if not place.source.endswith(".jsonl") or place.columns is None or any(one in place.source for one in "*?["):
+        raise PlanError("--listen: INPUT is a file that what is sent is appended to, such as sent.jsonl; name its"
+                        " columns with --columns.")  # fmt: skip
+    schema = named(parse_columns(place.columns), Kind.TEXT, None, "--columns")
+    if unsaid := [one.name for one in schema if one.kind not in TYPES]:
+        raise PlanError(f"--columns: JSON cannot say {unsaid[0]}; take text.")
+    result = Appending(Path(place.source), schema)
+    result.begin()
+    return result
+
+
+@contextmanager
+def door(stream: Stream, outputs: Outputs) -> Iterator[None]:
+    """Take records for as long as a stream runs, where it has them sent.
+
+    Raises:
+        SourceError: The address cannot be listened on.
+    """
+    if outputs.listen is None or outputs.store is None:
+        yield
+        return
+    from wpinq.apps.serve.intake import Form, taking
+
+    unit = stream.place.unit
+    form = Form(outputs.store.schema, None if unit is None else unit.column)
+    with taking(outputs.listen, form, outputs.store, lambda: dt.datetime.now(dt.UTC)) as place:
+        say(f"Records are taken at {place.getsockname()[0]}:{place.getsockname()[1]}, by POST of JSON.")
+        yield
 
 
 @contextmanager

@@ -13,9 +13,9 @@ import datetime as dt
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Annotated, Any, Protocol
 
 import msgspec
 import uvicorn
@@ -25,6 +25,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from wpinq.apps.publish.declared import File
+from wpinq.apps.publish.declared import Intake as Limits
 from wpinq.apps.publish.intake import Intake, Sent
 from wpinq.apps.serve.config import Server
 from wpinq.apps.serve.connections import AT_ONCE, Listener, Room, bounded, network, raised
@@ -46,6 +47,9 @@ YEARS = (1_900, 2_200)
 """Between which times lie."""
 CONNECTIONS, OF_ONE = 4_096, 256
 """Open connections, of all and of one address."""
+
+STANDARD = Limits()
+"""What holds where nobody says otherwise."""
 
 TYPES: dict[Kind, Any] = {
     Kind.INT: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)],
@@ -110,6 +114,16 @@ class Form:
         return msgspec.json.encode(row).decode() if self._person is None else row[self._person]
 
 
+class Store(Protocol):
+    """What makes records durable: an intake, or a file that is followed."""
+
+    def connected(self) -> AbstractContextManager[Any]:
+        """What `take` is given."""
+
+    def take(self, store: Any, sent: Iterable[Sent], now: dt.datetime, /) -> None:
+        """Make records durable, all or none."""
+
+
 class Writer:
     """Makes what came durable, many requests in one transaction, on a thread of its own.
 
@@ -118,7 +132,7 @@ class Writer:
         clock: The time.
     """
 
-    def __init__(self, intake: Intake, clock: Callable[[], dt.datetime]) -> None:
+    def __init__(self, intake: Store, clock: Callable[[], dt.datetime]) -> None:
         self._intake, self._clock = intake, clock
         self._waiting: queue.Queue[Any] = queue.Queue(WAITING)
         self._thread = threading.Thread(target=self._run, daemon=True, name="wpinq intake")
@@ -186,16 +200,16 @@ def _settle(done: asyncio.Future[bool], kept: bool) -> None:
         done.set_result(kept)
 
 
-def application(file: File, form: Form, writer: Writer) -> Starlette:
+def application(limits: Limits, form: Form, writer: Writer) -> Starlette:
     """What answers requests."""
-    pace = Pace(file.intake.requests) if file.intake.requests else None
+    pace = Pace(limits.requests) if limits.requests else None
 
     async def post(request: Request) -> Response:
         host = "" if request.client is None else request.client.host
         if pace is not None and not pace.takes(network(host)):
             return refused(RefusedError(429, "not taken: too many requests of this address; come again later."))
         try:
-            await writer.keep(form.read(await _body(request, file.intake.body), _key(request)))
+            await writer.keep(form.read(await _body(request, limits.body), _key(request)))
         except RefusedError as error:
             return refused(error)
         except Exception as error:  # noqa: BLE001  a traceback, in a log or a reply, can quote records
@@ -247,24 +261,33 @@ async def _body(request: Request, most: int) -> bytes:
 
 
 @contextmanager
-def taking(file: File, schema: Schema, intake: Intake, clock: Callable[[], dt.datetime]) -> Iterator[Listener]:
-    """Take records for as long as this lasts, at the address of the release file.
+def taking(
+    address: str, form: Form, store: Store, clock: Callable[[], dt.datetime], limits: Limits = STANDARD
+) -> Iterator[Listener]:  # fmt: skip
+    """Take records for as long as this lasts.
+
+    Args:
+        address: host:port.
+        form: What a record has to look like.
+        store: What makes it durable.
+        clock: The time.
+        limits: How many and how large requests may be.
 
     Raises:
         SourceError: It cannot be listened on.
     """
-    host, _, port = (file.data.listen or "").rpartition(":")
+    host, _, port = address.rpartition(":")
     try:
         place = listening(Server(host=host.strip("[]"), port=int(port)))
-    except SourceError as error:
-        raise SourceError(f"data.listen: {str(error).partition(';')[0]}.") from None
-    writer = Writer(intake, clock)
+    except (SourceError, ValueError, OverflowError) as error:
+        why = str(error).partition(";")[0] if isinstance(error, SourceError) else f"{address[:80]}: write host:port"
+        raise SourceError(f"listen: {why}.") from None
+    writer = Writer(store, clock)
     most = bounded(CONNECTIONS, raised())
-    room = Room(most, min(most, OF_ONE) if file.intake.requests else most)
-    person = None if file.data.unit is None else file.data.unit.column
+    room = Room(most, min(most, OF_ONE) if limits.requests else most)
     config = uvicorn.Config(
-        application(file, Form(schema, person), writer), http=type("Connected", (Impatient,), {"room": room}),
-        ws="none", loop="asyncio", access_log=False, log_level="error", server_header=False, date_header=False,
+        application(limits, form, writer), http=type("Connected", (Impatient,), {"room": room}), ws="none",
+        loop="asyncio", access_log=False, log_level="error", server_header=False, date_header=False,
         timeout_keep_alive=IDLE, timeout_graceful_shutdown=GRACE, backlog=AT_ONCE, proxy_headers=False, lifespan="off",  # type: ignore[arg-type]
     )  # fmt: skip
     server = Ending(config, room)
@@ -276,3 +299,17 @@ def taking(file: File, schema: Schema, intake: Intake, clock: Callable[[], dt.da
         server.should_exit = True
         thread.join()
         writer.close()
+
+
+@contextmanager
+def of_release(
+    file: File, schema: Schema, intake: Intake, clock: Callable[[], dt.datetime]
+) -> Iterator[Listener]:  # fmt: skip
+    """Take the records of a release, at the address of its file.
+
+    Raises:
+        SourceError: It cannot be listened on.
+    """
+    person = None if file.data.unit is None else file.data.unit.column
+    with taking(file.data.listen or "", Form(schema, person), intake, clock, file.intake) as place:
+        yield place

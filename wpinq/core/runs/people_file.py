@@ -76,7 +76,7 @@ class PeopleFile:
         code = data.ledger.content_code(pin)
         if code is None:
             return None
-        secret, unit = data.ledger.secret, data.unit
+        secret, unit = data.secret, data.unit
         of = encode(data.book, data.edition, repr((unit.column, unit.period, unit.zone)))
         columns = encode(*((column.name, column.kind.value) for column in data.reader.schema))
         way = repr((data.reader.way, data.reading, installed(), pl.__version__))

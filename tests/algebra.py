@@ -124,6 +124,7 @@ CALLS = {
         views.limit("page").join_rows,
         {"other": views.limit("page"), "on": "page", "columns": None},
     ),
+    "semijoin public": lambda views: (views.semijoin, {"other": pl.DataFrame({"page": ["a"]}), "on": "page"}),
     "join public": lambda views: (
         views.join,
         {

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import cast
 
-from wpinq.core.operators.join import Join, made
+from wpinq.core.operators.join import Join, join, made
 from wpinq.core.operators.keys import both_keyed
 from wpinq.core.operators.pairs import PairWeighting
 from wpinq.core.operators.resolution import node_of
@@ -19,7 +20,7 @@ from wpinq.errors import PlanError
 
 
 def join_rows(
-    self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None,
+    self: Builder[C], other: object, on: object = None, *, left: object = None, right: object = None,
     result: object = None, columns: Sequence[str] | Mapping[str, object] | None = None, how: str = "inner",
 ) -> C:  # fmt: skip
     """Pair the records of two collections that have equal keys, and count each pair, as SQL's JOIN does.
@@ -46,7 +47,7 @@ def join_rows(
                 each person, Berghel et al., 2022.
 
     Args:
-        other: The other collection.
+        other: The other collection; or a public table, whose key is unique, and all is as in `join`.
         on, left, right, result, columns: See `join`.
         how: "inner", or "left" to keep what has no partner, with None for the columns of the other side; its key is
             one of these.
@@ -63,6 +64,10 @@ def join_rows(
     >>> sorted(evaluate(towns, [("ann", "a"), ("ann", "b")], [("ann", "Rome")]).items())
     [(('a', 'Rome'), 1), (('b', 'Rome'), 1)]
     """
+    if not hasattr(other, "_node"):
+        return join(
+            self, cast("Builder[C]", other), on, left=left, right=right, result=result, columns=columns, how=how
+        )
     sides, keys = both_keyed((self._node, node_of(other, "join_rows")), on, left, right, "join_rows")
     if how not in KINDS:
         raise PlanError(f"join_rows(how=...): takes one of {', '.join(map(repr, KINDS))}.")

@@ -11,14 +11,15 @@ import polars as pl
 
 from wpinq.core.functions import bind
 from wpinq.core.functions.rows import KEY, Rows, rows
+from wpinq.core.operators.filter import Filter
 from wpinq.core.operators.keys import Extend, keyed
-from wpinq.core.operators.map import Map
+from wpinq.core.operators.map import Map, choose
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch, weight_series
 from wpinq.core.records.identity import identities
-from wpinq.core.records.schema import Kind, Schema, polars_type
+from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.core.state.states import State
 from wpinq.core.state.table import Table
 from wpinq.core.state.write_buffer import Tally
@@ -60,6 +61,37 @@ def look_up(node: Node, table: object, on: object, *, left: object, right: objec
     )
     function = rows(key, found, rest, outer=how == "left", note=f"a public table by {theirs}", twice=twice)
     return LookUp(keyed_node, function, None, keys, kept)
+
+
+def those_in(node: Node, table: object, on: object, *, left: object, right: object, call: str, there: bool) -> Map:
+    """The records whose key is in a public table, or is not, as they are; a key that is None is in none.
+
+    Raises:
+        PlanError: A key is missing, or of another type there.
+        SourceError: The table cannot be read, or is too large to look up.
+    """
+    ours, theirs = (on if side is None else side for side in (left, right))
+    try:
+        schema, frame = public_table(table, "the public table")
+    except SourceError as error:
+        raise SourceError(f"{call}: takes another protected collection, or a public table: {error}") from None
+    if ours is None or not isinstance(theirs, str) or theirs not in schema.names:
+        shown = ", ".join(schema.names)
+        raise PlanError(f"{call}(right=...): the key of a public table is one of its columns; there are {shown}.")
+    keyed_node, keys = keyed(node, ours, f"{call}(on=...)")
+    if len(keys) != 1:
+        raise PlanError(f"{call}: the keys ({', '.join(keys)}) and ({theirs}) differ in number.")
+    key = replace(keyed_node.schema[keys[0]], ranged=False)
+    label = keyed_node.schema.fresh("known")
+    known = frame.select(_as(frame[theirs], schema[theirs].kind, key.kind).alias(KEY)).drop_nulls(KEY).unique()
+    rest = Schema((Column(label, Kind.BOOL),))
+    found = known.with_columns(pl.lit(value=True).alias(label))
+    function = rows(key, found, rest, outer=not there, note=f"a public table by {theirs}", twice=call)
+    led = LookUp(keyed_node, function, None, keys, node.schema.names)
+    if there:
+        return choose(led, node.schema.names, call)
+    missing = bind(pl.col(label).is_null(), led.schema, call, condition=True)
+    return choose(Filter(led, missing), node.schema.names, call)
 
 
 def mapped(found: LookUp, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Map:

@@ -16,6 +16,7 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.core.operators.keys import both_keyed, keyed
+from wpinq.core.operators.look_up import those_in
 from wpinq.core.operators.resolution import common_resolution, node_of, record_ids, record_key
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.key_weight import least
@@ -31,7 +32,7 @@ ROWS_PER_LOT = 1 << 19
 """Rows that are sorted at a time."""
 
 
-def semijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None) -> C:
+def semijoin(self: Builder[C], other: object, on: object = None, *, left: object = None, right: object = None) -> C:
     """Keep, for each key, as much weight as the other collection has of it.
 
     Where a key is unique here, a record x keeps min(self[x], other's weight of its key). Where it is not, the records
@@ -39,14 +40,17 @@ def semijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: ob
 
     Weights:    with the records x_1, x_2, ... of a key k in that order, S_i = max(self[x_1], 0) + ... + max(self[x_i],
                 0) and B = max(other[k], 0): out[x_i] = min(S_i, B) - min(S_(i-1), B)
-    Stability:  2 for this collection and 1 for the other. When self[x_i] moves by d, so do S_i and all later sums; the
+                Of a public table each record whose key is in it, as it is; None is in none.
+    Stability:  2 for this collection and 1 for the other; with a public table 1, since each record stays or goes by
+                itself. When self[x_i] moves by d, so do S_i and all later sums; the
                 share of x_i moves by d at the most, and the shares of the later ones, all in one direction, by what is
                 left of the movement of min(S, B), d at the most. When B moves by d, the shares move in one direction
                 and their sum min(S, B) by d at the most (privacy rule 21, for weights).
     Source:     McSherry, PINQ, SIGMOD 2009 (joins by key).
 
     Args:
-        other: Whose keys count; only its key columns are read. With `distinct` before it, a key counts once.
+        other: Whose keys count; only its key columns are read. With `distinct` before it, a key counts once. Or a
+            public table (a frame, a path), of whose keys, in one column, it does not matter how often they stand there.
         on: The key in both: a column, several columns, or a function of a record.
         left: The key of this collection, where the two differ.
         right: The key of the other.
@@ -62,15 +66,16 @@ def semijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: ob
     return _filled(self, other, on, left, right, above=False)
 
 
-def antijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None) -> C:
+def antijoin(self: Builder[C], other: object, on: object = None, *, left: object = None, right: object = None) -> C:
     """Keep, for each key, what the other collection does not make up for: the rest of `semijoin`.
 
-    Weights:    out[x_i] = max(S_i, B) - max(S_(i-1), B), in the terms of `semijoin`
+    Weights:    out[x_i] = max(S_i, B) - max(S_(i-1), B), in the terms of `semijoin`; of a public table each record
+                whose key is not in it, as it is
     Stability:  2 for this collection and 1 for the other, as there.
     Source:     as `semijoin`.
 
     Args:
-        other: Whose keys count.
+        other: Whose keys count; or a public table, see `semijoin`.
         on: The key in both: a column, several columns, or a function of a record.
         left: The key of this collection, where the two differ.
         right: The key of the other.
@@ -112,8 +117,10 @@ def limit(self: Builder[C], key: object, at_most: int = 1) -> C:
     return self._then(Fill((node,), (keys,), self._node.schema.names, at_most, above=False))
 
 
-def _filled(self: Builder[C], other: Builder[C], on: object, left: object, right: object, *, above: bool) -> C:
+def _filled(self: Builder[C], other: object, on: object, left: object, right: object, *, above: bool) -> C:
     call = "antijoin" if above else "semijoin"
+    if not hasattr(other, "_node"):
+        return self._then(those_in(self._node, other, on, left=left, right=right, call=call, there=not above))
     sides, keys = both_keyed((self._node, node_of(other, call)), on, left, right, call)
     return self._then(Fill(sides, keys, self._node.schema.names, None, above=above))
 

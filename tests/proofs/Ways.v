@@ -114,3 +114,79 @@ Example a_chosen_owner_is_anothers_loss :
   weight (first_owner [(5, 1)] [(Some 5, 2)]) (5, 2) = 1
   /\ weight (first_owner [(5, 1)] [(Some 5, 1); (Some 5, 2)]) (5, 2) = 0.
 Proof. now split. Qed.
+
+(** Owners who are people in periods: a pair has what the owner's rows of its key say, such as their first time.
+
+    [U] is a person in a period, [W] what an owner row says beside its key, [first] any function of such rows. *)
+Section Periods.
+Context {R K U T W : Type} `{Eq R} `{Eq K} `{Eq U} `{Eq T}.
+Variable key : R -> option K.
+Variable who : W -> U.
+Variable first : list W -> T.
+
+Definition whom (o : list (option K * W)) : list (option K * U) := map (fun q => (fst q, who (snd q))) o.
+Definition mine (o : list (option K * W)) (k : option K) (u : U) : list W :=
+  map snd (filter (fun q => same (fst q) k && same (who (snd q)) u)%bool o).
+Definition told (t : coll R) (o : list (option K * W)) : coll (R * U * T) :=
+  map (fun p => ((fst p, first (mine o (key (fst (fst p))) (snd (fst p)))), snd p)) (pairs key t (whom o)).
+
+Lemma weight_told t o x u z :
+  weight (told t o) (x, u, z)
+  = if same (first (mine o (key x) u)) z then weight (pairs key t (whom o)) (x, u) else 0.
+Proof.
+  unfold told, weight at 1. rewrite sum_map.
+  rewrite (sum_ext _ (fun p =>
+    if same (first (mine o (key x) u)) z then (if same (fst p) (x, u) then snd p else 0) else 0)).
+  - destruct (same _ z); [easy|]. now apply sum_zero.
+  - intros [[y v] w] _. cbn [fst snd]. destruct (same (y, v) (x, u)) eqn:E.
+    + apply same_true in E. injection E as -> ->. destruct (same (first (mine o (key x) u)) z) eqn:F.
+      * apply same_true in F. rewrite F. now rewrite same_refl.
+      * destruct (same (x, u, first (mine o (key x) u)) (x, u, z)) eqn:G; [|easy].
+        apply same_true in G. apply same_false in F. congruence.
+    + apply same_false in E. destruct (same (y, v, first (mine o (key y) v)) (x, u, z)) eqn:G.
+      * apply same_true in G. congruence.
+      * now destruct (same (first (mine o (key x) u)) z).
+Qed.
+
+Lemma mine_app d o k u : mine (d ++ o) k u = mine d k u ++ mine o k u.
+Proof. unfold mine. now rewrite filter_app, map_app. Qed.
+
+Lemma mine_none o k u : (forall q, In q o -> who (snd q) <> u) -> mine o k u = [].
+Proof.
+  intros N. unfold mine. induction o as [|q o IH]; [easy|]. simpl.
+  destruct (same (who (snd q)) u) eqn:E; [apply same_true in E; now apply N in E; [|left]|].
+  rewrite Bool.andb_false_r. apply IH. intros r I. apply N. now right.
+Qed.
+
+(** One unit more adds pairs of its own, with what its own rows say, and changes nobody else's. *)
+Theorem one_owner_in_a_period_adds_its_own t u o d :
+  (forall q, In q o -> who (snd q) <> u) -> (forall q, In q d -> who (snd q) = u) ->
+  equal (told t (d ++ o)) (told t d ++ told t o)
+  /\ (forall x v z, v <> u -> weight (told t d) (x, v, z) = 0) /\ (forall x z, weight (told t o) (x, u, z) = 0).
+Proof.
+  intros O D.
+  assert (forall q, In q (whom o) -> snd q <> u) as O'.
+  { intros q I. apply in_map_iff in I as (r & <- & I). now apply O. }
+  assert (forall q, In q (whom d) -> snd q = u) as D'.
+  { intros q I. apply in_map_iff in I as (r & <- & I). now apply D. }
+  destruct (one_owner_adds_their_own key t u (whom o) (whom d) O' D') as (A & Own & Others).
+  split; [|split].
+  - intros [[x v] z]. rewrite weight_app, !weight_told, mine_app.
+    assert (whom (d ++ o) = whom d ++ whom o) as E by apply map_app.
+    specialize (A (x, v)). rewrite weight_app in A. rewrite E, A. destruct (eq_dec v u) as [->|N].
+    + rewrite (mine_none o _ _ O), app_nil_r, Others. destruct (same _ z), (same (first []) z); lia.
+    + rewrite (mine_none d); [|intros q I; rewrite (D q I); congruence]. simpl. rewrite Own by easy.
+      destruct (same (first (mine o (key x) v)) z), (same (first []) z); lia.
+  - intros x v z N. rewrite weight_told, Own by easy. now destruct (same _ z).
+  - intros x z. rewrite weight_told, Others. now destruct (same _ z).
+Qed.
+
+End Periods.
+
+(** The first time of all periods instead: when rows of period 1 come, the time of a pair of period 2 changes. *)
+Definition first_of_all (o : list (option Z * (Z * Z))) (k : option Z) (person : Z) : Z :=
+  fold_right (fun q least =>
+    if (same (fst q) k && same (fst (snd q)) person)%bool then Z.min (snd (snd q)) least else least) 99 o.
+Example a_time_of_all_periods_is_anothers :
+  first_of_all [(Some 5, (1, 20))] (Some 5) 1 = 20 /\ first_of_all [(Some 5, (1, 3)); (Some 5, (1, 20))] (Some 5) 1 = 3.
+Proof. now split. Qed.

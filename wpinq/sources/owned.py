@@ -22,9 +22,10 @@ more, of several owner rows of one key, person and period the first time:
     P(O) = {(key, person, period number) of rows of O},    time(k, p, n) = min of the times of these rows
 
 Read "person in a period" for "person" above. The time that an element carries follows from rows of that one unit, so it
-is the same whatever other units are in O, and it lies in that unit's period, so the pair is that unit's. A row whose
-owner rows are of two months is a record in each of them, by both times. The time of the row itself says nothing of
-whose it is: were it the period's, a person who owns a row by an order of one month would be protected in another.
+is the same whatever other units are in O, and it lies in that unit's period, so the pair is that unit's (`Ways.v` in
+tests/proofs). A row whose owner rows are of two months is a record in each of them, by both times. The time of the row
+itself says nothing of whose it is: were it the period's, a person who owns a row by an order of one month would be
+protected in another.
 
 What goes wrong otherwise: a row of which one owner is chosen, or that is left out where it has two, is another
 person's loss when p comes; rows without an owner, kept as those of nobody, are nobody's loss when p comes; the first

@@ -238,7 +238,7 @@ def _check_intake(file: File, call: str) -> None:
     for name, kind in kinds.items():
         if kind not in TAKEN:
             raise PlanError(f"{call}: data.columns: {name} is a {kind.value}, which JSON cannot say; take text.")
-    if data.unit is not None and data.unit.column not in kinds:
+    if data.unit is not None and data.unit.through is None and data.unit.column not in kinds:
         raise PlanError(f"{call}: data.unit.column: {data.unit.column!r} is no column; there are {', '.join(kinds)}.")
     if data.processes > 1:
         raise PlanError(f"{call}: data.processes: this process alone can read what was sent; leave it out.")

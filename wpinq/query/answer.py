@@ -190,7 +190,8 @@ class QuotedSql:
         """
         written = self._written()
         halves = [half_of(self.statement, quote.query, LEVEL) for quote in self.counts]
-        return explained(self.query, list(written.values()), list(written), halves, self.threshold, choice=choice)
+        least = self.threshold if choice is None else None
+        return explained(self.query, list(written.values()), list(written), halves, least, choice=choice)
 
     def charge(self) -> Answer:
         """Charge for all of it or nothing, and answer.

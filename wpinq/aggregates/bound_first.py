@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sized
 from typing import Any, TypeVar, cast
 
+from wpinq.core.plan.stability import WaitingError
 from wpinq.exact import positive
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,23 +25,25 @@ def chooses(function: F) -> F:
 
     @functools.wraps(function)
     def chosen(*args: Any, **words: Any) -> Any:
-        from wpinq.aggregates.automatic import priced, waiting
+        try:
+            return function(*args, **words)
+        except WaitingError as error:  # as it is priced, so nothing was charged
+            waits = error
+        from wpinq.aggregates.automatic import priced
 
         of = args[0]
-        if not waiting([of._node]):
-            return function(*args, **words)
         asked = given.bind(*args, **words)
         odd = [name for name in ("within", "rho", "quote") if asked.arguments.get(name) is not None]
         epsilon = asked.arguments.get("epsilon")
         if odd or epsilon is None:
-            return function(*args, **words)  # which says that the bound waits
+            raise waits
         keys, edges = asked.arguments.get("keys"), asked.arguments.get("edges")
         bins = 1 if "keys" in given.parameters and keys is None else None
         bins = len(keys) if isinstance(keys, Sized) else len(edges) if isinstance(edges, Sized) else bins
         amount = positive(epsilon, f"{function.__name__}(epsilon=...)")
         found = priced(of, [of._node], amount, bins, analyst=asked.arguments.get("analyst"))
         if found is None:
-            return function(*args, **words)
+            raise waits
         (root,) = found.bounds([of._node], found.number(of))
         asked.arguments["self"], asked.arguments["epsilon"] = of._then(root), found.rest
         return function(*asked.args, **asked.kwargs)

@@ -32,8 +32,9 @@ from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.select import Selection
 from wpinq.core.noise import DiscreteGaussian
 from wpinq.core.plan.node import Node, sources
+from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing import threshold
-from wpinq.core.pricing.sensitivity import UnitSensitivity, unit_sensitivities
+from wpinq.core.pricing.sensitivity import UnitSensitivity, ledger_sensitivities
 from wpinq.errors import BudgetError, WpinqError
 
 SLACK = mp.mpf(10) ** -25
@@ -255,12 +256,25 @@ def largest_part() -> list[Any]:
 
 def one_bin() -> list[Any]:
     """A threshold looks at one bin of a unit, however many it is alone in."""
+
+    def found(plan: Node | Survey) -> dict[str, UnitSensitivity]:
+        return {book: _of_one_bin(one) for book, one in ledger_sensitivities(plan).items()}
+
+    return [patch.object(threshold, "ledger_sensitivities", found)]
+
+
+def one_bin_selected() -> list[Any]:
+    """A selection looks at one bin of a unit, however many it is alone in."""
     select = import_module("wpinq.core.measurements.select")
 
-    def found(node: Node) -> list[UnitSensitivity]:
-        return [UnitSensitivity(one.linf, one.linf, one.data_sets) for one in unit_sensitivities(node)]
+    def found(plan: Node | Survey) -> list[UnitSensitivity]:
+        return [_of_one_bin(one) for one in ledger_sensitivities(plan).values()]
 
-    return [patch.object(threshold, "unit_sensitivities", found), patch.object(select, "unit_sensitivities", found)]
+    return [patch.object(select, "unit_sensitivities", found)]
+
+
+def _of_one_bin(unit: UnitSensitivity) -> UnitSensitivity:
+    return UnitSensitivity(unit.linf, unit.linf, unit.data_sets)
 
 
 def rho_of_one() -> list[Any]:
@@ -272,7 +286,8 @@ def rho_of_one() -> list[Any]:
 PLANTS = {
     "halved": Plant("the curve of a bin is that of half of its shift", halved, 23),
     "largest_part": Plant("of all paths only the largest counts", largest_part, 0),
-    "one_bin": Plant("a threshold looks at one bin of a unit", one_bin, 6),
+    "one_bin": Plant("a threshold looks at one bin of a unit", one_bin, 140),
+    "one_bin_selected": Plant("a selection looks at one bin of a unit", one_bin_selected, 6),
     "rho_of_one": Plant("Gaussian noise is charged by the largest bin", rho_of_one, 41),
 }
 FUZZER = Fuzzer("divergences", grow, judge, PLANTS, seen=DONE)

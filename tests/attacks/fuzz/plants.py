@@ -29,8 +29,9 @@ from wpinq.core.plan import node as plan
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Merge
+from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing import threshold
-from wpinq.core.pricing.sensitivity import UnitSensitivity, unit_sensitivities
+from wpinq.core.pricing.sensitivity import UnitSensitivity, ledger_sensitivities
 from wpinq.core.records import canonical, identity
 from wpinq.core.records.fields import encode
 from wpinq.core.records.schema import Kind
@@ -96,13 +97,17 @@ def float_parts() -> list[Any]:
 def shared_delta() -> list[Any]:
     """A threshold speaks of one data set of a person, not of all that a ledger holds."""
 
-    def largest(node: Node) -> list[UnitSensitivity]:
-        return [
-            UnitSensitivity(-(-one.l1 // one.data_sets), -(-one.linf // one.data_sets), 1)
-            for one in unit_sensitivities(node)
-        ]
+    def by_ledger(plan: Node | Survey) -> dict[str, UnitSensitivity]:
+        return {
+            book: UnitSensitivity(-(-one.l1 // one.data_sets), -(-one.linf // one.data_sets), 1)
+            for book, one in ledger_sensitivities(plan).items()
+        }
 
-    return [patch.object(threshold, "unit_sensitivities", largest), patch.object(select, "unit_sensitivities", largest)]
+    def largest(plan: Node | Survey) -> list[UnitSensitivity]:
+        return list(by_ledger(plan).values())
+
+    return [patch.object(threshold, "ledger_sensitivities", by_ledger),
+            patch.object(select, "unit_sensitivities", largest)]  # fmt: skip
 
 
 def shave_names() -> list[Any]:

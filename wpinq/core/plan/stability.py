@@ -45,6 +45,10 @@ Paths: TypeAlias = Mapping[tuple["DataSet", PartPath], Fraction]
 """For each source and each sequence of parts, the summed stability of the paths."""
 
 
+class WaitingError(PlanError):
+    """A question waits for the bound that it chooses."""
+
+
 @dataclass(frozen=True, eq=False)
 class Survey:
     """The facts about a plan from which it is priced, collected by one walk over its steps.
@@ -108,7 +112,8 @@ class Survey:
             PlanError: Nothing bounds how far a person moves it.
         """
         if self.unbounded is not None:
-            raise PlanError(f"{self.unbounded} Nothing was charged.")
+            waits = any(data.unit.auto for data in self.sources)
+            raise (WaitingError if waits else PlanError)(f"{self.unbounded} Nothing was charged.")
         products = self._products
         whole: dict[Hashable, Fraction] = defaultdict(Fraction)
         for (data, _), product in products.items():

@@ -20,11 +20,11 @@ from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.memory import LIMIT
 from wpinq.core.state.run_files import Kept, Spill, Writer
 
-BYTES_PER_PART = 1 << 26
+BYTES_PER_PART = 1 << 28
 """Bytes of files in a share, at the most."""
 BYTES_PER_SHARD = 1 << 21
 """Bytes of files of which a step holds the keys at a time, about."""
-MOST_PARTS, MOST_SHARDS, MOST_EACH = 1 << 12, 1 << 8, 1 << 4
+MOST_PARTS, MOST_SHARDS, MOST_EACH = 1 << 12, 1 << 8, 1 << 5
 
 
 def run(crew: Crew, job: Job, told: Mapping[str, Any], travels: Callable[[Read], bool]) -> list[Histogram]:

@@ -14,8 +14,8 @@ from wpinq.core.records.schema import Schema
 from wpinq.core.state.states import Hashed
 from wpinq.core.state.write_buffer import Tally
 
-ROWS, OF_SHARD = 1 << 16, 1 << 14
-"""Rows that are cut, and perhaps added up, at once: at least so many, and so many for each shard."""
+ROWS, OF_SHARD, MOST_ROWS = 1 << 16, 1 << 14, 1 << 20
+"""Rows that are cut, and perhaps added up, at once: so many for each shard, and at least and at most so many."""
 SHRINKS = 2 / 3
 """Adding up pays where it leaves no more rows than this share."""
 MAX_HELD_IDENTITIES = 1 << 27
@@ -36,7 +36,7 @@ class Records:
     def __init__(self, keys: Sequence[str], key: bytes, shards: int) -> None:
         self._keys, self._key, self._shards = tuple(keys), key, shards
         self._waiting: list[Batch] = []
-        self._rows, self._most = 0, max(ROWS, OF_SHARD * shards)
+        self._rows, self._most = 0, max(ROWS, min(OF_SHARD * shards, MOST_ROWS))
         self._shrinks: bool | None = None
 
     def add(self, batch: Batch) -> Iterator[tuple[int, Batch]]:

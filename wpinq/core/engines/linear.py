@@ -21,6 +21,8 @@ from wpinq.core.state.write_buffer import Waiting
 from wpinq.failures import Failure
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
+SHRINKS = 2 / 3
+"""Adding up pays where it leaves no more rows than this share."""
 FEW = 2
 """Batches of one step that need not be added up."""
 StepBatches: TypeAlias = dict[Node, list[Batch]]
@@ -80,11 +82,22 @@ class Linear:
     def changes(self, state: State, *, last: bool = False) -> Iterator[StepBatches]:
         """What follows from what a step that remembers has to say now, for the last time or not."""
         if last and isinstance(state, Ending):
-            yield from map(self.push, state.last())
+            yield from self._added(map(self.push, state.last()))
         else:
             yield self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
         if last:
             self.finished()
+
+    def _added(self, pieces: Iterator[StepBatches]) -> Iterator[StepBatches]:
+        """The same with equal records of a piece added up where that shrinks it; the first piece of each end tells."""
+        shrinks: dict[Node, bool] = {}
+        for parts in pieces:
+            for end, batches in parts.items():
+                if shrinks.get(end, True):
+                    few = Batch.concat(batches, batches[0].schema).consolidate()
+                    shrinks[end] = len(few) <= SHRINKS * sum(map(len, batches))
+                    parts[end] = [few] if len(few) else []
+            yield parts
 
     def finished(self) -> None:
         """Tell that nothing more comes from the origin."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wpinq.core.engines.linear import SHRINKS
 from wpinq.core.engines.shards import cut, split
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.schema import Schema
@@ -16,8 +17,6 @@ from wpinq.core.state.write_buffer import Tally
 
 ROWS, OF_SHARD, MOST_ROWS = 1 << 16, 1 << 14, 1 << 20
 """Rows that are cut, and perhaps added up, at once: so many for each shard, and at least and at most so many."""
-SHRINKS = 2 / 3
-"""Adding up pays where it leaves no more rows than this share."""
 MAX_HELD_IDENTITIES = 1 << 27
 """Identities that a task adds up before it sends them: pages of 3 gigabytes."""
 IDENTITIES_AT_ONCE = 1 << 20

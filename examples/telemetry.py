@@ -65,14 +65,14 @@ def made_up(installs: int) -> list[list[str]]:
 
 def send(port: int, installs: list[tuple[int, list[str]]]) -> None:
     """Send what installs used, each by one POST of JSON lines; one in ten twice."""
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    for number, used in installs:
-        lines = [json.dumps({"install": f"install {number}", "feature": feature}) for feature in used]
-        for _ in range(1 + (number % 10 == 0) if lines else 0):
-            connection.request("POST", "/", "\n".join(lines), {"Idempotency-Key": "2026-11-20"})
-            response = connection.getresponse()
-            response.read()
-            assert response.status == 204, response.status
+    with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+        for number, used in installs:
+            lines = [json.dumps({"install": f"install {number}", "feature": feature}) for feature in used]
+            for _ in range(1 + (number % 10 == 0) if lines else 0):
+                connection.request("POST", "/", "\n".join(lines), {"Idempotency-Key": "2026-11-20"})
+                response = connection.getresponse()
+                response.read()
+                assert response.status == 204, response.status
 
 
 def main() -> None:

@@ -124,6 +124,15 @@ def test_questions_that_compute_columns_have_the_same_samples(unit, derive, rows
         insist_on_the_same(rows, one, filters, place, derive=derive)
 
 
+def test_what_plain_python_computes_stays_with_its_record(tmp_path):
+    """It is called for each different value, in whatever order."""
+    rows = [(None, text, None, None) for text in "abcdefghij"]
+    for number in range(8):
+        place = tmp_path / str(number)
+        place.mkdir()
+        insist_on_the_same(rows, wpinq.users("user", at_most=20), [], place, derive=DERIVED["python"])
+
+
 def test_what_a_question_computes_does_not_change_its_sample(tmp_path):
     """A record is ranked by the columns of the source, whatever is computed of it."""
     rows = [(f"u{n % 3}", f"p{n}") for n in range(60)]

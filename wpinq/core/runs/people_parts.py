@@ -361,7 +361,7 @@ def _pieces(frames: Iterator[pl.DataFrame]) -> Generator[pl.DataFrame, None, Non
 
 def computed(step: Derive, frame: pl.DataFrame) -> tuple[pl.Series, Stays]:
     """What a step computes of each row of a frame, and of which rows it has a value."""
-    rows = step.function.apply(frame.with_row_index(ROW), [ROW])
+    rows = step.function.apply(frame.with_row_index(ROW), [ROW]).sort(ROW)  # a function may give them in any order
     (name,) = step.function.output.names
     places = rows[ROW].to_numpy()
     there = np.zeros(frame.height, np.bool_)

@@ -160,3 +160,20 @@ def test_one_person_moves_the_choice_by_one():
         with_, without = (evaluate(table._then(plan), rows) for rows in ([*others, *own], others))
         moved = {cell: with_.get(cell, 0) - without.get(cell, 0) for cell in {**with_, **without}}
         assert sum(map(abs, moved.values())) == (1 if own else 0)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_nothing_is_chosen_where_another_table_is_bounded_by_nothing(first, tmp_path):
+    """The choice would be paid for, and the question refused."""
+    a, b = (
+        wpinq.protect([("u", "a")] * 5, budget=10, columns={"user": str, "page": str}, unit=wpinq.users("user"),
+                      ledger=tmp_path / "L", name=name, version="1")
+        for name in "ab"
+    )  # fmt: skip
+    pages = [a.at_most("auto").map("page"), b.map("page")]
+    with pytest.raises(PlanError, match=r"nothing bounds how far one user of 'b' moves this.*Nothing was charged"):
+        (pages[0].concat(pages[1]) if first else pages[1].concat(pages[0])).measure(1)
+    text = "SELECT COUNT(*) FROM (SELECT page FROM a UNION ALL SELECT page FROM b) AS both"
+    with pytest.raises(PlanError, match=r"nothing bounds how far one user of 'b' moves this"):
+        wpinq.sql(text, {"a": a, "b": b}, epsilon=1, at_most={"a": "auto"})
+    assert a.budget.spent == 0

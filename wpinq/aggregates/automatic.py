@@ -132,7 +132,8 @@ def priced(
     Raises:
         PlanError: They wait for several.
     """
-    if not any(Survey.of(root).unbounded for root in roots):
+    free = [survey for survey in map(Survey.of, roots) if survey.unbounded]
+    if not free or not all(survey.waits for survey in free):  # a choice would be paid for, and nothing answered
         return None
     found = list(dict.fromkeys(waiting(roots)))
     if not found:

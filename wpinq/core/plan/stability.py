@@ -112,8 +112,7 @@ class Survey:
             PlanError: Nothing bounds how far a person moves it.
         """
         if self.unbounded is not None:
-            waits = any(data.unit.auto for data in self.sources)
-            raise (WaitingError if waits else PlanError)(f"{self.unbounded} Nothing was charged.")
+            raise (WaitingError if self.waits else PlanError)(f"{self.unbounded} Nothing was charged.")
         products = self._products
         whole: dict[Hashable, Fraction] = defaultdict(Fraction)
         for (data, _), product in products.items():
@@ -136,11 +135,22 @@ class Survey:
     @cached_property
     def unbounded(self) -> str | None:
         """What to do where nothing bounds how far a person moves it; None where that is known."""
-        for data in self.sources:
-            unit = data.unit
-            if unit.bound is None and (self.changes[mover(data)].l1 is None or mover(data) in self._divided):
-                return (WAITING if unit.auto else UNBOUNDED).format(unit.column, data.name)
-        return None
+        if self._free is None:
+            return None
+        unit = self._free.unit
+        return (WAITING if unit.auto else UNBOUNDED).format(unit.column, self._free.name)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a bound that the question chooses is all that is missing."""
+        return self._free is not None and self._free.unit.auto > 0
+
+    @cached_property
+    def _free(self) -> DataSet | None:
+        """A data set whose people nothing bounds; one whose bound waits to be chosen only where there is no other."""
+        free = [data for data in self.sources if data.unit.bound is None
+                and (self.changes[mover(data)].l1 is None or mover(data) in self._divided)]  # fmt: skip
+        return min(free, key=lambda data: data.unit.auto > 0, default=None)
 
     @cached_property
     def sensitivities(self) -> dict[DataSet, Fraction]:

@@ -24,33 +24,6 @@ OBSERVE = "/api/measurements/views.pages/observe"
 DAY, TENTH = dt.timedelta(days=1), Fraction(1, 10)
 
 
-class Clock:
-    """A clock that stands until it is set."""
-
-    def __init__(self):
-        self.now, self.looked = dt.datetime.now(dt.UTC), threading.Semaphore(0)
-
-    def __call__(self):
-        self.looked.release()
-        return self.now
-
-    def set(self, now):
-        """Set it, and wait until it was looked at and what follows from it is done."""
-        self.now = now
-        for _ in range(3):
-            while self.looked.acquire(blocking=False):
-                pass
-            assert self.looked.acquire(timeout=30)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(turning, "clock", clock)
-    monkeypatch.setattr(turning, "EVERY", 0.01)
-    return clock
-
-
 @pytest.fixture
 def site(tmp_path, clock):
     (tmp_path / "hidden.csv").write_text(HEAD + "bob,p1,3\n")

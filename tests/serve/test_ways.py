@@ -1,12 +1,10 @@
 """Data sets of a server whose records name nobody: opened after their owners, under the version of both."""
 
 import datetime as dt
-import threading
 
 import pytest
 from serving import serving
 
-from wpinq.apps.serve import turning
 from wpinq.apps.serve.catalogue import opened
 from wpinq.apps.serve.config import read
 from wpinq.core.ledger import Ledger
@@ -44,32 +42,6 @@ def written(home, text=FILE):
         (home / f"{name}.csv").write_text(columns + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
     (home / "site.toml").write_text(text)
     return home
-
-
-class Clock:
-    """A clock that stands until it is set."""
-
-    def __init__(self):
-        self.now, self.looked = dt.datetime.now(dt.UTC), threading.Semaphore(0)
-
-    def __call__(self):
-        self.looked.release()
-        return self.now
-
-    def set(self, now):
-        self.now = now
-        for _ in range(3):
-            while self.looked.acquire(blocking=False):
-                pass
-            assert self.looked.acquire(timeout=30)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(turning, "clock", clock)
-    monkeypatch.setattr(turning, "EVERY", 0.01)
-    return clock
 
 
 def ask(site, token, body, **more):

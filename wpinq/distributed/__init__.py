@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from wpinq.distributed.processes import Processes
 
 
-def engine_of(processes: int, **more: str) -> Processes | None:
+def engine_of(processes: int, worker: str | None = None) -> Processes | None:
     """What computes answers in so many processes; None where this one alone does. See `Processes`."""
     if processes == 1:
         return None
-    from wpinq.distributed.processes import Processes  # which loads what starts processes
+    from wpinq.distributed.processes import WORKER, Processes  # which loads what starts processes
 
-    return Processes(processes, **more)
+    return Processes(processes, worker or WORKER)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST = 256
 WORKER = "wpinq.distributed"
+"""The module that each process runs, where nothing else is said."""
 
 
 class Processes:
@@ -43,7 +44,7 @@ class Processes:
     def start(self) -> None:
         """Start the processes now, while this one has other things to do; else the first that is asked starts them."""
         if not self._started:
-            self._started.append(Crew(self.number, (self._worker,)))
+            self._started.append(Crew(self.number, self._worker))
 
     def handed(self, worker: str) -> list[Crew]:
         """The processes that were started, for another engine, if they run its module."""
@@ -58,7 +59,7 @@ class Processes:
         try:
             crew = self._started.pop()
         except IndexError:
-            return Crew(self.number, (self._worker,))
+            return Crew(self.number, self._worker)
         if crew.share == share(self.number):
             return crew
         crew.end()

@@ -170,9 +170,7 @@ def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
         endpoint.close()
 
 
-def _go_on(
-    stream: Stream, views: Live, answers: Answers, outputs: Outputs, seen: Callable[[], None]
-) -> None:  # fmt: skip
+def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs, seen: Callable[[], None]) -> None:
     """Answer epoch after epoch, after those that a sink has not got."""
     feed, going = stream.feed(views), True
     if views.epoch:

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wpinq.apps.scripts import WORKER
 from wpinq.core import Job, Node, fingerprints, sources
 from wpinq.distributed.data import data_untold
 from wpinq.distributed.plans import plans_told, plans_untold, rebuilt
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.distributed.data import Lent
 
-CALL, WORKER = "--processes", "wpinq.apps.scripts.worker"
+CALL = "--processes"
 
 
 class ScriptProcesses(Processes):

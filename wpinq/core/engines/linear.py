@@ -17,12 +17,10 @@ from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Merge, Shape, Stateless
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.states import Ending, Piecewise, State
-from wpinq.core.state.write_buffer import Waiting
+from wpinq.core.state.write_buffer import Shrinking, Waiting
 from wpinq.failures import Failure
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
-SHRINKS = 2 / 3
-"""Adding up pays where it leaves no more rows than this share."""
 FEW = 2
 """Batches of one step that need not be added up."""
 StepBatches: TypeAlias = dict[Node, list[Batch]]
@@ -89,15 +87,11 @@ class Linear:
             self.finished()
 
     def _added(self, pieces: Iterator[StepBatches]) -> Iterator[StepBatches]:
-        """The same with equal records of a piece added up where that shrinks it; the first piece of each end tells."""
-        shrinks: dict[Node, bool] = {}
+        """The same with equal records of a piece added up, for each end as long as that shrinks them."""
+        shrinking = {end: Shrinking() for end in self.ends}
         for parts in pieces:
-            for end, batches in parts.items():
-                if shrinks.get(end, True):
-                    few = Batch.concat(batches, batches[0].schema).consolidate()
-                    shrinks[end] = len(few) <= SHRINKS * sum(map(len, batches))
-                    parts[end] = [few] if len(few) else []
-            yield parts
+            made = {end: shrinking[end](Batch.concat(batches, batches[0].schema)) for end, batches in parts.items()}
+            yield {end: [batch] for end, batch in made.items() if len(batch)}
 
     def finished(self) -> None:
         """Tell that nothing more comes from the origin."""

@@ -81,7 +81,7 @@ class Function(ABC):
             keep: Columns to carry along, row by row (weights, ends of ranges). Their names start with `\0`.
 
         Returns:
-            The output columns, followed by `keep`. Rows whose record is dropped are absent.
+            The output columns, followed by `keep`, in any order of rows. Rows whose record is dropped are absent.
         """
 
     @abstractmethod

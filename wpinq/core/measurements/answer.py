@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -250,10 +251,8 @@ class Answer:
         return self._usual[0].height
 
     def __str__(self) -> str:
-        try:
+        with suppress(WpinqError):
             self._usual  # noqa: B018  what is printed has its numbers
-        except WpinqError:
-            return repr(self)
         return repr(self)
 
     def __repr__(self) -> str:

@@ -21,6 +21,25 @@ ROWS_PER_PASS = 1 << 15
 """Rows whose identities are made and added up at a time: they stay in the cache."""
 
 
+SHRINKS = 2 / 3
+"""Adding up pays where it leaves no more rows than this share."""
+
+
+class Shrinking:
+    """Adds equal records of one lot after another up, as long as that shrinks them."""
+
+    def __init__(self) -> None:
+        self._pays = True
+
+    def __call__(self, lot: Batch) -> Batch:
+        """The records of a lot."""
+        if not self._pays:
+            return lot
+        few = lot.consolidate()
+        self._pays = len(few) <= SHRINKS * len(lot)
+        return few
+
+
 class Waiting:
     """Records that wait. Equal ones are added up whenever their number doubles, so a row is processed a few times."""
 

@@ -33,14 +33,14 @@ class Crew:
 
     Args:
         number: How many.
-        command: The module that each runs, and its arguments.
+        module: The module that each runs.
 
     Attributes:
         share: Of the cores and the memory that each was told to have.
     """
 
-    def __init__(self, number: int, command: Sequence[str]) -> None:
-        self._command = [sys.executable, "-m", *command]
+    def __init__(self, number: int, module: str) -> None:
+        self._command = [sys.executable, "-m", module]
         self._job: str | None = None
         self.share = share(number)
         self._progress: Callable[[int], None] | None = None

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wpinq.core.engines.linear import SHRINKS
 from wpinq.core.engines.shards import cut, split
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.schema import Schema
 from wpinq.core.state.states import Hashed
-from wpinq.core.state.write_buffer import Tally
+from wpinq.core.state.write_buffer import Shrinking, Tally
 
 ROWS, OF_SHARD, MOST_ROWS = 1 << 16, 1 << 14, 1 << 20
 """Rows that are cut, and perhaps added up, at once: so many for each shard, and at least and at most so many."""
@@ -36,7 +35,7 @@ class Records:
         self._keys, self._key, self._shards = tuple(keys), key, shards
         self._waiting: list[Batch] = []
         self._rows, self._most = 0, max(ROWS, min(OF_SHARD * shards, MOST_ROWS))
-        self._shrinks: bool | None = None
+        self._shrinking = Shrinking()
 
     def add(self, batch: Batch) -> Iterator[tuple[int, Batch]]:
         """Let records wait, or send all that wait."""
@@ -51,9 +50,7 @@ class Records:
             return
         whole = Batch.concat(self._waiting, self._waiting[0].schema)
         self._waiting, self._rows = [], 0
-        if self._shrinks is not False:
-            before, whole = len(whole), whole.consolidate()
-            self._shrinks = len(whole) <= SHRINKS * before
+        whole = self._shrinking(whole)
         yield from (piece for piece in split(whole, self._keys, self._key, self._shards) if len(piece[1]))
 
 

@@ -5,23 +5,26 @@
 
 Each work is a whole `wpinq` command, from spawn to exit, over files made from a seed: text ids with a heavy tail. One
 process is bound to one core; of several each has one thread. `first` is the processor time of the first process, which
-charges, adds histograms up and answers, `largest` that of the largest of the others, which are started when the first
-has charged: so `first + largest` is what a run takes where each process has a core of its own, and the ratio is that of
-one process to it. `others` leaves the first process out: what a longer run comes to. Walls say little where the machine
-is shared. Figures are medians of runs that take turns.
+charges, adds histograms up and answers, `largest` that of the largest of the others, which start with it and read files
+for damage before the charge. `first + largest` is what a run takes at the most where each process has a core of its own,
+and the ratio is that of one process to it; `others` leaves the first process out: the ratio to the busiest one. Figures
+are medians of runs that take turns.
 
-Measured on 2026-11-24, 20 million rows, two cores that ten other jobs shared (so processor seconds are inflated too, by
-turns), each run once:
+Measured on 2026-11-25, 20 million rows, two cores that did nothing else, three runs each (the first three works with
+the shards as they are; the others before these were made larger):
 
-| work | processes | first CPU s | largest other CPU s | all CPU s | peak MB | ratio | others |
-|---|--:|--:|--:|--:|--:|--:|--:|
-| people at most 20 | 1 | 11.0 | | 11.0 | 899 | | |
-| people at most 20 | 2 | 1.8 | 8.7 | 17.7 | 324 | 1.06 | 1.27 |
-| counts of records | 1 | 2.9 | | 2.9 | 239 | | |
-| counts of records | 2 | 1.7 | 1.5 | 4.2 | 226 | 0.92 | 1.91 |
-
-Inside, without starts and the directory (8 million rows): people take 3.7 to 3.9 CPU s in one process, and each of two
-tasks reads, cuts and packs half in 0.7 and folds half in 1.6, which is 1.6 times as fast.
+| work | processes | wall s | first CPU s | largest other CPU s | all CPU s | peak MB | ratio | others |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|
+| people at most 20 | 1 | 10.1 | 10.0 | | 10.0 | 897 | | |
+| people at most 20 | 2 | 7.6 | 0.8 | 6.7 | 14.2 | 437 | 1.33 | 1.50 |
+| group sizes | 1 | 9.5 | 9.5 | | 9.5 | 958 | | |
+| group sizes | 2 | 7.1 | 1.1 | 6.0 | 13.0 | 427 | 1.34 | 1.58 |
+| counts of records | 1 | 2.7 | 2.7 | | 2.7 | 236 | | |
+| counts of records | 2 | 2.3 | 0.8 | 1.6 | 4.0 | 242 | 1.14 | 1.68 |
+| self join | 1 | 22.5 | 22.4 | | 22.4 | 1126 | | |
+| self join | 2 | 16.4 | 0.9 | 15.2 | 31.1 | 518 | 1.40 | 1.48 |
+| COUNT(DISTINCT) | 1 | 11.6 | 11.6 | | 11.6 | 1134 | | |
+| COUNT(DISTINCT) | 2 | 9.4 | 1.0 | 8.3 | 17.4 | 475 | 1.26 | 1.41 |
 """
 
 from __future__ import annotations

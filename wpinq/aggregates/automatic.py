@@ -9,7 +9,8 @@ the same analyst, and what is asked then is asked with the chosen number as if i
 **The parts.** For one total the best bound depends on a few heavy people, whom little epsilon hides: half goes to the
 choice. For many bins it depends on many, and their noise is what costs: a third for up to 30, a quarter for up to 100,
 a sixth for up to 300, and a tenth beyond. Where groups are not given their number is data, so the part is that of 100.
-These were the least total errors on seven real data sets, within a few hundredths (`tests/benchmarks/bench_bounds.py`).
+These were chosen by trying some on real data; `tests/benchmarks/bench_totals.py` measures the half for one total, and
+nothing in the repository compares the others.
 
 Where the plan bounds by itself what one person moves, as a count of people does, nothing is left out and nothing is
 chosen: all of epsilon is for the answer.

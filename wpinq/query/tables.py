@@ -292,8 +292,8 @@ class Tables:
         using = join.args.get("using") or ()
         if using:
             before = {name: own for (_, name), own in self._own.items()}
-            return [(before[one.name], one.name) for one in using if one.name in before and one.name in
-                    other.columns], []  # fmt: skip
+            names = [one.name for one in using if one.name in before and one.name in other.columns]
+            return [(before[name], name) for name in names], []
         self._columns[alias] = base_columns(other)
         keys, others = [], []
         for part in conjuncts(join.args.get("on") or implied(self._where, self._read, alias, join)):

@@ -6,7 +6,7 @@
 Each work is a whole `wpinq` command, from spawn to exit, over files made from a seed: text ids with a heavy tail. One
 process is bound to one core; of several each has one thread. `first` is the processor time of the first process, which
 charges, adds histograms up and answers, `largest` that of the largest of the others, which start with it and read files
-for damage before the charge. `first + largest` is what a run takes at the most where each process has a core of its own,
+for damage before the charge. `first + largest` is what a run takes at the most where each process has its own core,
 and the ratio is that of one process to it; `others` leaves the first process out: the ratio to the busiest one. Figures
 are medians of runs that take turns.
 

@@ -1,5 +1,6 @@
 """`tail -f access.log | wpinq run DATAFLOW -`."""
 
+import contextlib
 import datetime as dt
 import io
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import wpinq
+from tests.streaming.test_stream_sinks import until
 from wpinq.apps.cli import main
 
 LINE = 'h - {} [10/Oct/2026:13:55:36 +0000] "GET /{} HTTP/1.0" 200 1\n'
@@ -178,6 +180,7 @@ def test_bins_that_cannot_be_are_found_before_a_ledger_is_made(start, tmp_path):
 
 def test_a_scraper_is_told_of_budget_and_epochs_and_of_no_record(start, tmp_path):
     import socket
+    import urllib.error
     import urllib.request
 
     with socket.socket() as free:
@@ -193,7 +196,13 @@ def test_a_scraper_is_told_of_budget_and_epochs_and_of_no_record(start, tmp_path
             with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as found:
                 return found.read().decode()
 
-        assert asked("/ready") == asked("/health") == "ok\n"
+        def ready():  # a stream is ready once its first answers are delivered, which is after they are printed
+            with contextlib.suppress(urllib.error.HTTPError):
+                return asked("/ready") == "ok\n"
+            return False
+
+        until(ready)
+        assert asked("/health") == "ok\n"
         names = {line.partition("{")[0].split()[0] for line in asked("/metrics").splitlines() if line[0] != "#"}
         assert names == {"wpinq_stream_epoch", "wpinq_ledger_budget", "wpinq_ledger_left", "wpinq_ledger_delta",
                          "wpinq_ledger_delta_left"}  # fmt: skip

@@ -6,6 +6,7 @@ import threading
 import urllib.error
 import urllib.request
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -18,8 +19,10 @@ from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.state import BusyError
 from wpinq.apps.publish.stream import schema_of
 from wpinq.apps.serve.intake import of_release
+from wpinq.apps.serve.tokens import Tokens, purpose
 from wpinq.errors import PlanError, SourceError
 
+FILE = Path(__file__).parents[2] / "wpinq" / "docs" / "intake.md"
 DAY = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 NEXT = DAY + dt.timedelta(days=1)
 FEATURES = [f"f{number}" for number in range(40)]
@@ -337,6 +340,72 @@ def test_an_address_has_so_many_requests_whoever_its_records_say_that_they_are_o
     with door(site) as url:
         found = [post(url, {**RECORD, "install": f"install {number}"}) for number in range(8)]
     assert [status for status, _, _ in found] == [204] * 5 + [429] * 3 and "retry-after" in found[-1][2]
+
+
+def test_who_shows_a_token_is_counted_by_it_and_not_by_the_address(tmp_path):
+    site = Site(tmp_path, intake={"requests": 3, "tokens": "tokens"})
+    site.begin()
+    tokens, later = Tokens(tmp_path / "tokens"), dt.datetime.now(dt.UTC) + dt.timedelta(1)
+    (one, grant), (two, _) = (tokens.make(name, [purpose("site")], later) for name in ("hall", "hall"))
+    with door(site) as url:
+
+        def sent(token=None, scheme="Bearer"):
+            headers = {} if token is None else {"Authorization": f"{scheme} {token}"}
+            return post(url, RECORD, **headers)[0]
+
+        assert [sent() for _ in range(4)] == [204] * 3 + [429]
+        assert [sent(one, "bearer") for _ in range(4)] == [204] * 3 + [429], "its address has none left"
+        assert [sent(two) for _ in range(4)] == [204] * 3 + [429], "each token for itself"
+        assert sent() == 429
+    site.intake.close(NEXT, dt.timedelta())
+    assert site.count("2026-11-21") == 9
+    assert not any(grant.id.encode() in path.read_bytes() for path in (tmp_path / "ledger.intake").rglob("*")
+                   if path.is_file()), "no token is kept with a record"  # fmt: skip
+
+
+def test_a_token_that_counts_no_more_is_refused_and_counted_by_address(tmp_path, caplog):
+    site = Site(tmp_path, intake={"requests": 5, "tokens": "tokens"})
+    site.begin()
+    tokens, now = Tokens(tmp_path / "tokens"), dt.datetime.now(dt.UTC)
+    revoked, grant = tokens.make("a", [purpose("site")], now + dt.timedelta(1))
+    tokens.revoke(grant.id)
+    good, _ = tokens.make("c", [purpose("site")], now + dt.timedelta(1))
+    none = [revoked, tokens.make("b", [purpose("site")], now)[0], tokens.make("d", ["site"], now + dt.timedelta(1))[0],
+            "x", ""]  # fmt: skip
+    with door(site) as url:
+        found = [post(url, RECORD, Authorization=f"Bearer {token}") for token in [*none, "x"]]
+        assert [status for status, _, _ in found] == [401] * 5 + [429]
+        assert post(url, RECORD)[0] == 429, "guesses use up what the address may"
+        assert post(url, RECORD, Authorization=f"Bearer {good}")[0] == 204
+        (tmp_path / "tokens").unlink()
+        assert post(url, RECORD, Authorization=f"Bearer {good}")[0] == 503, "no token counts where none can be read"
+    assert not any(token and token in caplog.text for token in [*none[:3], good])
+    site.intake.close(NEXT, dt.timedelta())
+    assert site.count("2026-11-21") == 1
+
+
+def test_the_command_makes_tokens_for_senders(tmp_path, capsys):
+    file = tmp_path / "t.toml"
+    text = FILE.read_text().partition("```toml\n")[2].partition("```")[0].replace(":8232", ":0")
+    file.write_text(text)
+    (tmp_path / "features.csv").write_text("feature\nf1\n")
+    assert main(["token", "make", str(file), "hall 3"]) == 2
+    assert "[intake] tokens" in capsys.readouterr().err
+    file.write_text(text + '[intake]\nrequests = 1\ntokens = "tokens"\n')
+    assert main(["token", "make", str(file), "hall 3", "--cap", "1"]) == 2
+    capsys.readouterr()
+    assert main(["token", "make", str(file), "hall 3"]) == 0
+    token = capsys.readouterr().out.strip()
+    release = Release.read(file, clock=lambda: DAY)
+    with closing(release.follow()) as follower, of_release(release.file, follower.schema, follower.intake,
+                                                          lambda: DAY) as place:  # fmt: skip
+        url = f"http://127.0.0.1:{place.getsockname()[1]}/"
+        assert [post(url, RECORD)[0] for _ in range(2)] == [204, 429]
+        assert post(url, RECORD, Authorization=f"Bearer {token}")[0] == 204
+        assert main(["token", "list", str(file)]) == 0
+        assert "hall 3" in capsys.readouterr().out
+        assert main(["token", "revoke", str(file), token.split("_")[1]]) == 0
+        assert post(url, RECORD, Authorization=f"Bearer {token}")[0] == 429, "and its address has none left"
 
 
 def test_many_at_once_are_each_held_once(site):

@@ -1,11 +1,14 @@
 """A publication can be shown: intervals beside each number, the bias with its size, a page of all periods, feeds."""
 
+import itertools
 import json
+import re
 import sqlite3
 from contextlib import closing
 
 import polars as pl
 import pytest
+from browser import CHROMIUM, browser
 
 from tests.publish.test_release import PAGES, given, release, wrote
 from wpinq.apps.publish import Release
@@ -196,3 +199,83 @@ def test_the_plan_says_from_which_count_on_groups_are_shown(tmp_path):
     assert asked.threshold == evidence["questions"][0]["tables"]["views"]["threshold"] > 1
     budget = {"epsilon": 9, "delta": "1e-5"}
     assert release(tmp_path, budget=budget).plan().questions[0].threshold is None
+
+
+def shown(home, days, **changes):
+    for day in days:
+        wrote(home, day)
+        release(home, page={}, **changes).run(f"2026-11-{day:02}")
+    return (home / "out" / "index.html").read_text()
+
+
+def test_a_period_that_was_not_published_is_a_gap_as_wide_as_in_the_calendar(tmp_path):
+    asked = question(name="all", sql="SELECT COUNT(*) AS views FROM data", keys=None)
+    page = shown(tmp_path, [1, 2, 7, 8], question=[asked])
+    across = [float(one) for one in re.findall(r'<circle cx="([^"]+)"', page)]
+    steps = [later - before for before, later in itertools.pairwise(across)]
+    assert steps == pytest.approx([steps[0], 5 * steps[0], steps[0]], abs=0.6), "places are rounded to a tenth"
+    assert page.count('class="line"') == page.count('class="band"') == 2, "no line and no band lead across the gap"
+
+
+def test_rows_are_named_by_what_they_are_grouped_by_and_by_nothing_computed(tmp_path):
+    asked = [
+        question(sql="SELECT COUNT(*) AS views, FLOOR(COUNT(*) / 3) AS third, page FROM data GROUP BY page"),
+        {"name": "often", "degrees": "user", "epsilon": 3, "plot": False},
+        question(name="twice", sql="SELECT page, 2 * COUNT(*) AS doubled FROM data GROUP BY page"),
+    ]
+    page = shown(tmp_path, [20, 21], question=asked)
+    for name in PAGES:
+        assert page.count(f"<h3>{name}</h3>") == 1
+    assert "<h3>occurrences 1</h3>" in page
+    for name, keys in (("views", ["page"]), ("often", ["occurrences"]), ("twice", ["page"])):
+        latest = json.loads((tmp_path / "out" / "latest.json").read_text())["tables"][name]["columns"]
+        assert set(keys) < set(latest)
+        evidence = json.loads((tmp_path / "out" / "2026-11-21" / "evidence.json").read_text())
+        (told,) = [one["tables"][name]["keys"] for one in evidence["questions"] if name in one["tables"]]
+        assert told == keys
+    feed = pl.read_csv(tmp_path / "out" / "latest.csv", schema_overrides={"group": pl.String})
+    assert set(feed.filter(pl.col("table") == "views")["group"]) == set(PAGES)
+    assert "1" in feed.filter(pl.col("table") == "often")["group"].to_list()
+    assert '<th class="n">doubled</th>' in page, "a number without an interval is in the table"
+
+
+def test_a_degree_that_vanished_is_noticed_though_other_numbers_of_it_changed(tmp_path):
+    from wpinq.apps.publish.checks import columns, doubts
+    from wpinq.apps.publish.declared import Checks
+
+    def of(*numbers):
+        series = pl.Series("n", numbers)
+        cells = pl.DataFrame({"occurrences": range(1, len(numbers) + 1), "n": numbers, "exactly": numbers})
+        return list(columns({"t": (cells, {"n": (series - 1, series + 1)})}, {"t": ["occurrences"]}))
+
+    past = [of(100, 50 + step) for step in range(3)]
+    assert "almost nothing of 2" in " ".join(doubts(of(100, 0), past, Checks(totals=False)))
+    assert doubts(of(100, 49), past, Checks(totals=False)) == []
+
+
+LOOKS = """[...document.querySelectorAll("svg")].flatMap(svg => {
+    const boxes = [...svg.querySelectorAll("text")].map(one => one.getBoundingClientRect())
+    const frame = svg.getBoundingClientRect()
+    const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+    return boxes.flatMap((one, place) => [
+        one.height < 10 ? "small" : null, one.left < frame.left - 1 || one.right > frame.right + 1 ? "cut" : null,
+        boxes.slice(place + 1).some(other => meet(one, other)) ? "upon another" : null])
+}).filter(Boolean)"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+def test_in_chromium_every_name_can_be_read_and_nothing_is_wider_than_a_phone(tmp_path):
+    asked = [question(), question(name="all", sql="SELECT COUNT(*) AS views FROM data", keys=None),
+             question(name="both", sql="SELECT page, SUM(1) AS s, COUNT(*) AS n FROM data GROUP BY page",
+                      keys=["/p1", "/" + "long" * 30])]  # fmt: skip
+    shown(tmp_path, [1, 2, 3, 9, 10], question=asked, budget={"epsilon": 90})
+    with browser(tmp_path / "profile") as tab:
+        for width, phone in ((320, True), (390, True), (1100, False)):
+            tab.look(width=width, phone=phone, dark=phone)
+            tab.go((tmp_path / "out" / "index.html").as_uri())
+            tab.value("document.querySelectorAll('details').forEach(one => one.open = true)")
+            assert tab.value("document.documentElement.scrollWidth") <= width
+            assert tab.value(LOOKS) == []
+            paper = tab.value("getComputedStyle(document.body).backgroundColor")
+            assert (paper == "rgb(18, 23, 29)") == phone
+        assert tab.errors == []

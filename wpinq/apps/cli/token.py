@@ -1,8 +1,9 @@
-"""`wpinq token`: who may ask a server, what, and until when."""
+"""`wpinq token`: who may ask a server, what, and until when; who may send records to a release at a rate of its own."""
 
 from __future__ import annotations
 
 import datetime as dt
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +14,18 @@ from wpinq.exact import decimal, exact
 
 if TYPE_CHECKING:
     from wpinq.apps.serve.config import Config
-    from wpinq.apps.serve.tokens import Tokens
+    from wpinq.apps.serve.tokens import Grant, Tokens
 
-app = typer.Typer(help="Make, list and revoke the tokens of `wpinq serve`.", no_args_is_help=True)
+app = typer.Typer(
+    help="Make, list and revoke the tokens of `wpinq serve`, and of releases that records are sent to.",
+    no_args_is_help=True,
+)
 
-File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The file of the server.", show_default=False)]
+File = Annotated[
+    Path,
+    typer.Argument(metavar="CONFIG.toml", show_default=False,
+                   help="The file of the server, or of a release with data.listen."),
+]  # fmt: skip
 
 
 @app.command()
@@ -35,10 +43,19 @@ def make(
     days: Annotated[int, typer.Option(help="For how long it is valid.", min=1, max=3_650)] = 90,
     curator: Annotated[bool, typer.Option("--curator", help="May see the ledger, set caps and revoke tokens.")] = False,
 ) -> None:  # fmt: skip
-    """Make a token and print it, once: only its hash is kept. Without --cap it may only look at what there is."""
+    """Make a token and print it, once: only its hash is kept. Without --cap it may only look at what there is.
+
+    For a release that records are sent to, who shows it has its requests counted by it, not by their address.
+    """
     from wpinq.core import Ledger
 
-    config, tokens = _opened(file)
+    config, tokens, release = _opened(file)
+    expires = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
+    if config is None:
+        if data or cap or cap_delta or curator:
+            raise PlanError("--data, --cap, --cap-delta and --curator are of servers; this is the file of a release.")
+        _tell(*tokens.make(analyst, [release], expires))
+        return
     wanted = data or list(config.data)
     if unknown := set(wanted) - set(config.data):
         raise PlanError(f"--data {min(unknown)!r}: there are {', '.join(config.data)}.")
@@ -53,12 +70,16 @@ def make(
                             f" {file}. Then make the token.")  # fmt: skip
         for place in places:
             Ledger.existing(place).cap(analyst, amount, chance)
-    expires = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
-    token, grant = tokens.make(analyst, wanted, expires, curator=curator)
-    typer.echo(token)
     told = "" if amount is None else f", {decimal(amount)} of each budget"
     told += "" if chance is None else f" and delta {decimal(chance)}"
-    typer.echo(f"{grant.id}: {analyst}, {', '.join(wanted)}{told}, until {expires:%Y-%m-%d}.", err=True)
+    _tell(*tokens.make(analyst, wanted, expires, curator=curator), told)
+
+
+def _tell(token: str, grant: Grant, caps: str = "") -> None:
+    """Print a token, which nobody can tell again."""
+    typer.echo(token)
+    what = ", ".join(grant.data)
+    typer.echo(f"{grant.id}: {grant.analyst}, {what}{caps}, until {grant.expires:%Y-%m-%d}.", err=True)
 
 
 @app.command("list")
@@ -66,7 +87,7 @@ def list_(file: File) -> None:
     """Show who has tokens, for what, and until when."""
     from wpinq.apps.cli.show import aligned
 
-    _, tokens = _opened(file)
+    _, tokens, _ = _opened(file)
     rows = [("token", "analyst", "data", "until", "")]
     for one in tokens.all():
         state = "revoked" if one.revoked else "" if one.valid(dt.datetime.now(dt.UTC)) else "expired"
@@ -78,14 +99,32 @@ def list_(file: File) -> None:
 @app.command()
 def revoke(file: File, token: Annotated[str, typer.Argument(help="Its name, as `list` shows it.")]) -> None:
     """Refuse a token from now on. What was charged stays charged."""
-    _, tokens = _opened(file)
+    _, tokens, _ = _opened(file)
     tokens.revoke(token)
     typer.echo(f"{token} is refused from now on.")
 
 
-def _opened(file: Path) -> tuple[Config, Tokens]:
+def _opened(file: Path) -> tuple[Config | None, Tokens, str]:
+    """The file of a server and its tokens; of a release, its tokens and what they are for."""
+    from wpinq.apps.serve.tokens import Tokens, purpose
+
+    if _of_release(file):
+        from wpinq.apps.publish import Release
+
+        release = Release.read(file)
+        place = release.file.intake.tokens
+        if place is None:
+            raise PlanError(f"{file}: name the file of its tokens first: [intake] tokens = 'tokens'.")
+        return None, Tokens(file.parent / place), purpose(release.name)
     from wpinq.apps.serve.config import read
-    from wpinq.apps.serve.tokens import Tokens
 
     config = read(file)
-    return config, Tokens(file.parent / config.server.tokens)
+    return config, Tokens(file.parent / config.server.tokens), ""
+
+
+def _of_release(file: Path) -> bool:
+    """Whether a file is that of a release; what cannot be read is left to who reads a server's."""
+    try:
+        return "question" in tomllib.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False

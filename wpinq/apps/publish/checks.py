@@ -14,6 +14,7 @@ from statistics import median
 import polars as pl
 
 from wpinq.apps.publish.declared import Checks
+from wpinq.apps.publish.questions import naming
 from wpinq.postprocess.shown import rounded
 
 PAST = 8
@@ -56,10 +57,17 @@ class Column:
         return self.half / 1.96 * math.sqrt(len(self.values))
 
 
-def columns(tables: Mapping[str, tuple[pl.DataFrame, dict[str, tuple[pl.Series, pl.Series]]]]) -> Iterator[Column]:
-    """The noisy columns of answers."""
+def columns(
+    tables: Mapping[str, tuple[pl.DataFrame, dict[str, tuple[pl.Series, pl.Series]]]], named: Mapping[str, list[str]]
+) -> Iterator[Column]:
+    """The noisy columns of answers.
+
+    Args:
+        tables: Cells and the ends of their intervals, by the name of the table.
+        named: The columns that name the rows of each table, where that is known.
+    """
     for table, (cells, ends) in tables.items():
-        names = [name for name, kind in cells.schema.items() if name not in ends and not kind.is_float()]
+        names = named[table] if table in named else naming(cells.schema, ends)
         keys = [", ".join(map(str, row)) for row in cells.select(names).iter_rows()] if names else [""] * cells.height
         for name, (low, high) in ends.items():
             width = (high - low).max()

@@ -21,12 +21,14 @@ class Point:
         period: Its name.
         value: The number; None where the period has none.
         low, high: Where its interval begins and ends.
+        at: Where it lies in time, on any scale; without it, points are equally far from each other.
     """
 
     period: str
     value: float | None
     low: float | None = None
     high: float | None = None
+    at: float | None = None
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -44,8 +46,10 @@ class Size:
     names: int
 
 
-LARGE, SMALL = Size(400, 190, 4), Size(260, 110, 2)
+LARGE, SMALL = Size(400, 190, 3), Size(260, 110, 2)
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 22
+LETTER = 6.5
+"""How wide a letter of a name is."""
 
 
 def number(value: float | None) -> str:
@@ -57,6 +61,21 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
+
+
+def measured(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+    """A number and its interval for people, to the hundredth part of how far the interval reaches.
+
+    >>> measured(479.7012, 443.067, 516.189), measured(0.51234, 0.46, 0.56), measured(2911, 2905.0, 2917.0)
+    (('480', '443 to 516'), ('0.512', '0.460 to 0.560'), ('2,911', '2,905 to 2,917'))
+    """
+    if low is None or high is None:
+        return number(value), ""
+    if value is not None and all(float(one).is_integer() for one in (value, low, high)):
+        return number(value), f"{number(low)} to {number(high)}"
+    half = (high - low) / 2
+    digits = min(max(1 - math.floor(math.log10(half)), 0), 6) if 0 < half < math.inf else 6
+    return "" if value is None else f"{value:,.{digits}f}", f"{low:,.{digits}f} to {high:,.{digits}f}"
 
 
 def short(value: float) -> str:
@@ -103,9 +122,7 @@ def curve(points: Sequence[Point], size: Size, label: str) -> str:
     ends = [end for point in there for end in point.ends]
     axis = ticks(min(ends, default=0.0), max(ends, default=1.0))
     right, bottom = size.wide - RIGHT, size.high - BOTTOM
-    step = (right - LEFT) / max(len(points) - 1, 1)
-    across = {point.period: LEFT + step * place if len(points) > 1 else (LEFT + right) / 2
-              for place, point in enumerate(points)}  # fmt: skip
+    across = _across(points, LEFT, right)
 
     def up(value: float) -> float:
         return bottom - (value - axis[0]) / (axis[-1] - axis[0]) * (bottom - TOP)
@@ -126,10 +143,11 @@ def curve(points: Sequence[Point], size: Size, label: str) -> str:
             parts.append(f'<path class="line" fill="none" stroke="{BLUE}" d="M{"L".join(values)}"/>')
     if len(there) <= DOTS:
         for point in there:
-            told = f"{point.period}: {number(point.value)} ({number(point.low)} to {number(point.high)})"
+            value, between = measured(point.value, point.low, point.high)
+            told = f"{point.period}: {value} ({between})"
             parts.append(f'<circle cx="{across[point.period]:.1f}" cy="{up(point.value or 0.0):.1f}" r="2.5"><title>'
                          f"{escape(told)}</title></circle>")  # fmt: skip
-    parts += _names(points, across, size)
+    parts += _names(across, size)
     shape = f'viewBox="0 0 {size.wide} {size.high}" font-size="11" fill="currentColor"'
     head = f'<svg {shape} role="img" aria-label="{escape(label)}">'
     return f"{head}{''.join(parts)}</svg>"
@@ -146,16 +164,32 @@ def _runs(points: Sequence[Point]) -> list[list[Point]]:
     return [run for run in runs if run]
 
 
-def _names(points: Sequence[Point], across: dict[str, float], size: Size) -> list[str]:
-    """The names of some periods, the first and the last among them."""
-    last = len(points) - 1
-    many = min(size.names, len(points))
-    places = sorted({round(last * place / max(many - 1, 1)) for place in range(many)})
-    found = []
-    for place in places:
-        anchor = "middle" if last == 0 or 0 < place < last else "end" if place else "start"
-        x = across[points[place].period]
-        found.append(
-            f'<text x="{x:.1f}" y="{size.high - 6}" text-anchor="{anchor}">{escape(points[place].period)}</text>'
-        )
-    return found
+def _across(points: Sequence[Point], left: float, right: float) -> dict[str, float]:
+    """How far to the right each period lies; a stretch between periods has no name."""
+    at = [place if point.at is None else point.at for place, point in enumerate(points)]
+    whole = at[-1] - at[0] if at else 0
+    return {
+        point.period: left + (right - left) * ((here - at[0]) / whole if whole else 0.5)
+        for here, point in zip(at, points, strict=True)
+        if point.period
+    }
+
+
+def _names(across: dict[str, float], size: Size) -> list[str]:
+    """The names of the first period, of the last, and of some between them that have room."""
+    if len(across) < 2:
+        return [_name(period, x, size, "middle") for period, x in across.items()]
+    (first, begin), (last, end) = list(across.items())[:: len(across) - 1]
+    found, taken = [_name(first, begin, size, "start")], begin + LETTER * len(first)
+    for place in range(1, size.names - 1):
+        wanted = begin + (end - begin) * place / (size.names - 1)
+        name, x = min(across.items(), key=lambda one: abs(one[1] - wanted))
+        half = LETTER * (len(name) + 2) / 2
+        if taken < x - half and x + half < end - LETTER * len(last):
+            found.append(_name(name, x, size, "middle"))
+            taken = x + half
+    return [*found, _name(last, end, size, "end")]
+
+
+def _name(period: str, x: float, size: Size, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{size.high - 6}" text-anchor="{anchor}">{escape(period)}</text>'

@@ -191,11 +191,13 @@ class Stream(Table, frozen=True):
 class Intake(Table, frozen=True):
     """How records that are sent are taken: see `wpinq.apps.publish.intake`.
 
-    `keys` is the directory of the periods' keys, which no backup shall hold; `requests` is how many one address
-    may make in a minute, 0 for any number, where a proxy in front bounds them; `body` how many bytes one may have.
+    `keys` is the directory of the periods' keys, which no backup shall hold; `requests` is how many one address, or who
+    shows one token of the file `tokens`, may make in a minute, 0 for any number, where a proxy in front bounds them;
+    `body` how many bytes one may have.
     """
 
     keys: str | None = None
+    tokens: str | None = None
     requests: Annotated[int, msgspec.Meta(ge=0)] = 600
     body: Annotated[int, msgspec.Meta(ge=1, le=16 << 20)] = 65_536
 

@@ -132,6 +132,12 @@ def restored(files: Mapping[str, bytes], *, ends: bool = False) -> dict[str, Any
     return found
 
 
+def naming_of(facts: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The columns that name the rows of each table, as the evidence of a period says it."""
+    tables = [table for question in facts["questions"] for table in question["tables"].items()]
+    return {name: about["keys"] for name, about in tables if "keys" in about}
+
+
 def _picture(draw: Any) -> bytes:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "plot.png"
@@ -190,6 +196,7 @@ def _question(one: Asked, answer: Answered) -> dict[str, Any]:
         "tables": {
             name: {
                 "rows": cells.height,
+                "keys": answer.named(name),
                 "threshold": answer.abouts[name].get("threshold"),
                 "beside noise": answer.abouts[name].get("beside noise", []),
             }

@@ -6,6 +6,7 @@ and a file that is right already is left as it is.
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import json
 import os
@@ -17,11 +18,12 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.apps.publish.curves import LARGE, SMALL, Point, curve, number
-from wpinq.apps.publish.declared import Page
-from wpinq.apps.publish.edition import FACTS, INTERVALS, PAGE
+from wpinq.apps.publish.curves import LARGE, SMALL, Point, curve, measured, number
+from wpinq.apps.publish.declared import Every, Page
+from wpinq.apps.publish.edition import FACTS, INTERVALS, PAGE, naming_of
+from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.questions import LOSS
+from wpinq.apps.publish.questions import LOSS, naming
 from wpinq.storage import appearing, settle
 
 INDEX, JSON, CSV = "index.html", "latest.json", "latest.csv"
@@ -29,6 +31,8 @@ ROWS = 10_000
 """Rows of each table in the feeds, those with the largest numbers."""
 SHOWN = 100
 """Rows of each table on the page."""
+FEW = 14
+"""Periods whose reports stand open on the page; a longer list is opened by its reader."""
 STYLE = """\
 :root{--ink:#1d2733;--faint:#5b6875;--line:#d9dfe5;--paper:#fff;--card:#f6f8fa;--blue:#0072b2;--band:#56b4e9}
 @media(prefers-color-scheme:dark){:root{--ink:#e3e8ee;--faint:#98a4b1;--line:#333d48;--paper:#12171d;--card:#1a2129;\
@@ -40,14 +44,17 @@ h1{font-size:1.7rem;line-height:1.2;margin:0 0 .4rem}h2{font-size:1.25rem;margin
 h3{font-size:.95rem;margin:0;font-weight:600;overflow-wrap:anywhere}
 p{margin:.3rem 0;max-width:46rem}a{color:var(--blue)}.faint{color:var(--faint);font-size:.88rem}
 .cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(15rem,100%),1fr));gap:.8rem;margin:1rem 0}
-.card{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:.7rem .8rem .4rem}
-.wide{max-width:36rem;margin:1rem 0}.value{font-size:1.5rem;font-weight:600;font-variant-numeric:tabular-nums}
-svg{display:block;width:100%;height:auto;margin-top:.3rem}svg text{font:11px system-ui,sans-serif;fill:var(--faint)}
+.card{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:.7rem .8rem .4rem;\
+display:flex;flex-direction:column}.card svg{margin-top:auto;padding-top:.3rem}h4{margin:1.2rem 0 -.4rem;font-size:1rem}
+.wide{max-width:36rem;margin:1rem 0}.wide svg text{font-size:9px}@media(max-width:30rem){.wide svg text{font-size:13px}}
+.value{font-size:1.5rem;font-weight:600;font-variant-numeric:tabular-nums}
+svg{display:block;width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:var(--faint)}
 .grid{stroke:var(--line);stroke-width:1}.band{fill:var(--band);opacity:.35}
 .line{fill:none;stroke:var(--blue);stroke-width:1.8;stroke-linejoin:round}
 .whisker{stroke:var(--blue);stroke-width:1.5}circle{fill:var(--blue)}
 table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums;font-size:.92rem}
-td,th{border-bottom:1px solid var(--line);padding:.25rem .9rem .25rem 0;text-align:left;font-weight:400}
+td,th{border-bottom:1px solid var(--line);padding:.25rem .9rem .25rem 0;text-align:left;font-weight:400;\
+white-space:nowrap}
 th{color:var(--faint)}td.n,th.n{text-align:right}.scroll{overflow-x:auto}
 code{font-size:.86rem;overflow-wrap:anywhere}summary{cursor:pointer;color:var(--blue);margin:.4rem 0}
 """
@@ -81,13 +88,21 @@ class Published:
             return None
         return pl.scan_parquet(path, glob=False), json.loads(pl.read_parquet_metadata(path)[INTERVALS])
 
+    def keys(self, name: str, frame: pl.LazyFrame, ends: Mapping[str, tuple[str, str]]) -> list[str]:
+        """The columns that name the rows of a table."""
+        taken = {*ends, *(one for pair in ends.values() for one in pair)}
+        known = naming_of(self.facts)
+        return known[name] if name in known else naming(frame.collect_schema(), taken)
+
 
 def published(name: str, files: Path, link: str) -> Published:
     """A period, from its files."""
     return Published(name, files, link, json.loads((files / FACTS).read_text()))
 
 
-def pages(title: str, words: Page, periods: Sequence[Published], formats: Sequence[str]) -> dict[str, bytes]:
+def pages(
+    title: str, words: Page, periods: Sequence[Published], formats: Sequence[str], every: Every
+) -> dict[str, bytes]:
     """The page and its feeds, by name.
 
     Args:
@@ -95,8 +110,9 @@ def pages(title: str, words: Page, periods: Sequence[Published], formats: Sequen
         words: What the release file says of the page.
         periods: All that were published, in order; one at the least.
         formats: In which formats tables lie in a period's directory.
+        every: What kind of periods they are.
     """
-    body = "".join(_body(words.title or title, words, periods, formats))
+    body = "".join(_body(words.title or title, words, periods, formats, every))
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(words.title or title)}</title>"
@@ -131,7 +147,7 @@ def feeds(title: str, latest: Published) -> dict[str, bytes]:
         frame, ends = found
         rows, whole = _top(frame, ends, ROWS), frame.select(pl.len()).collect().item()
         tables[name] = {"rows": whole, "columns": rows.columns, "data": rows.rows()}
-        keys = _keys(rows, ends)
+        keys = latest.keys(name, frame, ends)
         for row in rows.iter_rows(named=True):
             group = ", ".join(str(row[key]) for key in keys)
             lines += [(latest.name, name, group, column, row[column], row[low], row[high])
@@ -147,22 +163,25 @@ def feeds(title: str, latest: Published) -> dict[str, bytes]:
     return {JSON: (json.dumps(told, default=str, indent=1) + "\n").encode(), CSV: text.getvalue().encode()}
 
 
-def _body(title: str, words: Page, periods: Sequence[Published], formats: Sequence[str]) -> Iterator[str]:
+def _body(title: str, words: Page, periods: Sequence[Published], formats: Sequence[str], every: Every) -> Iterator[str]:
     latest = periods[-1]
     yield f"<header><h1>{escape(title)}</h1>"
     yield "".join(f"<p>{escape(part)}</p>" for part in (words.words or "").split("\n\n") if part.strip())
     yield (
         f'<p class="faint">Latest: {escape(latest.name)}. Each number has noise; its interval, or the band of a curve,'
-        " holds the number without noise with probability 95%."
+        " holds the number without noise with probability 95%. No line leads across a period that was not published."
         f' <a href="{CSV}">{CSV}</a>, <a href="{JSON}">{JSON}</a></p></header>'
     )
     yield "<main>"
     for question in latest.facts["questions"]:
         yield f"<section><h2>{escape(question['name'].replace('_', ' '))}</h2>"
         yield f'<p class="faint"><code>{escape(question["asked"])}</code></p>'
-        for name in question["tables"]:
+        for name, about in question["tables"].items():
             if not name.endswith(LOSS):
-                yield from _table(name, words, periods, formats)
+                yield from _table(name, words, periods, formats, every)
+            if about["threshold"] is not None:
+                least = number(about["threshold"])
+                yield f'<p class="faint">A group whose noisy count is below {least} is left out of a period.</p>'
         yield from (f'<p class="faint">{escape(one)}</p>' for one in question.get("left out", []))
         yield "</section>"
     yield from _protected(latest)
@@ -170,64 +189,89 @@ def _body(title: str, words: Page, periods: Sequence[Published], formats: Sequen
     yield "</main>"
 
 
-def _table(name: str, words: Page, periods: Sequence[Published], formats: Sequence[str]) -> Iterator[str]:
-    found = periods[-1].table(name)
+def _table(name: str, words: Page, periods: Sequence[Published], formats: Sequence[str], every: Every) -> Iterator[str]:
+    latest = periods[-1]
+    found = latest.table(name)
     if found is None:
         return
     frame, ends = found
-    rows = _top(frame, ends, SHOWN)
-    keys = _keys(rows, ends)
-    if not keys:
+    rows, keys = _top(frame, ends, SHOWN), latest.keys(name, frame, ends)
+    if not keys and rows.height == 1:
         for column in ends:
-            (points,) = _over_time(name, column, pl.DataFrame(), periods)
+            (points,) = _over_time(name, column, pl.DataFrame(), periods, every)
             label = f"{column} of each period"
             drawn = f"<h3>{escape(column)}</h3>{_latest(points[-1])}{curve(points, LARGE, label)}"
             yield f'<div class="card wide">{drawn}</div>'
         return
-    if not ends:
-        return
-    column = next(iter(ends))
-    yield f'<div class="cards" aria-label="{escape(column)}">'
     groups = rows.head(words.show).select(keys)
-    for group, points in zip(groups.rows(), _over_time(name, column, groups, periods), strict=False):
-        label = ", ".join("none" if one is None else str(one) for one in group)
-        drawn = curve(points, SMALL, f"{column} of {label}")
-        yield f'<div class="card"><h3>{escape(label)}</h3>{_latest(points[-1])}{drawn}</div>'
-    yield "</div>"
+    for column in ends if keys else ():
+        yield f"<h4>{escape(column)}</h4>"
+        yield f'<div class="cards" aria-label="{escape(column)}">'
+        for group, points in zip(groups.rows(), _over_time(name, column, groups, periods, every), strict=False):
+            label = ", ".join(_called(*one) for one in zip(keys, group, strict=True))
+            drawn = curve(points, SMALL, f"{column} of {label}")
+            yield f'<div class="card"><h3>{escape(label)}</h3>{_latest(points[-1])}{drawn}</div>'
+        yield "</div>"
     whole = frame.select(pl.len()).collect().item()
     many = f"The {SHOWN} largest of {whole:,} rows" if whole > rows.height else f"All {whole:,} rows"
-    files = ", ".join(f'<a href="{escape(periods[-1].link)}/{name}.{one}">{name}.{one}</a>' for one in formats)
-    yield f"<details><summary>{many} of {escape(periods[-1].name)}</summary><p class=faint>{files}</p>"
-    yield f'<div class="scroll">{_rows(rows, keys, ends)}</div></details>'
+    files = ", ".join(f'<a href="{escape(latest.link)}/{name}.{one}">{name}.{one}</a>' for one in formats)
+    yield f"<details{'' if ends else ' open'}><summary>{many} of {escape(latest.name)}</summary>"
+    yield f'<p class="faint">{files}</p>'
+    yield f'<div class="scroll">{_rows(rows, ends)}</div></details>'
 
 
-def _rows(rows: pl.DataFrame, keys: Sequence[str], ends: Mapping[str, tuple[str, str]]) -> str:
-    head = "".join(f"<th>{escape(key)}</th>" for key in keys)
-    head += "".join(f'<th class="n">{escape(one)}</th><th class="n">interval</th>' for one in ends)
+def _called(key: str, value: Any) -> str:
+    """A group's name for people; a number alone would say nothing."""
+    text = "none" if value is None else str(value)
+    return f"{key} {text}" if isinstance(value, (int, float)) or value is None else text
+
+
+def _rows(rows: pl.DataFrame, ends: Mapping[str, tuple[str, str]]) -> str:
+    """A table of what was published, with intervals beside the numbers that have one."""
+    bare = {one for pair in ends.values() for one in pair}
+    columns = {name: kind for name, kind in rows.schema.items() if name not in bare}
+    head = "".join(
+        f'<th class="n">{escape(one)}</th>{"<th class=n>interval</th>" if one in ends else ""}'
+        if kind.is_numeric()
+        else f"<th>{escape(one)}</th>"
+        for one, kind in columns.items()
+    )
     body = []
     for row in rows.iter_rows(named=True):
-        cells = "".join(f"<td>{escape('none' if row[key] is None else str(row[key]))}</td>" for key in keys)
-        cells += "".join(
-            f'<td class="n">{number(row[one])}</td><td class="n">{_between(row[low], row[high])}</td>'
-            for one, (low, high) in ends.items()
-        )
-        body.append(f"<tr>{cells}</tr>")
+        cells = []
+        for one, kind in columns.items():
+            if one in ends:
+                value, between = measured(row[one], *(row[end] for end in ends[one]))
+                cells.append(f'<td class="n">{value}</td><td class="n">{between}</td>')
+            elif kind.is_numeric():
+                cells.append(f'<td class="n">{number(row[one])}</td>')
+            else:
+                cells.append(f"<td>{escape('none' if row[one] is None else str(row[one]))}</td>")
+        body.append(f"<tr>{''.join(cells)}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
 
 def _latest(point: Point) -> str:
-    between = _between(point.low, point.high)
-    return f'<div><span class="value">{number(point.value) or "none"}</span> <span class="faint">{between}</span></div>'
+    value, between = measured(point.value, point.low, point.high)
+    return f'<div><span class="value">{value or "none"}</span> <span class="faint">{between}</span></div>'
 
 
-def _between(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
+def _over_time(
+    name: str, column: str, groups: pl.DataFrame, periods: Sequence[Published], every: Every
+) -> list[list[Point]]:
+    """One number of each of some groups in all periods; of a table without groups these are one row of no columns.
 
-
-def _over_time(name: str, column: str, groups: pl.DataFrame, periods: Sequence[Published]) -> list[list[Point]]:
-    """One number of each of some groups in all periods; of a table without groups these are one row of no columns."""
+    Periods stand as far apart as in the calendar, and where one was not published no line leads across it.
+    """
     series: list[list[Point]] = [[] for _ in range(max(groups.height, 1))]
+    expected = None
     for period in periods:
+        here = Period.parse(period.name, every)
+        at = (here.start - dt.datetime(1970, 1, 1)) / dt.timedelta(hours=1)
+        if expected not in (None, here):
+            for points in series:
+                points.append(Point("", None, at=points[-1].at))
+        expected = here.next
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         found = period.table(name)
         ends = {} if found is None else found[1]
@@ -236,10 +280,10 @@ def _over_time(name: str, column: str, groups: pl.DataFrame, periods: Sequence[P
         for points, group in zip(series, groups.rows() or [()], strict=True):
             row = rows.get(group)
             if row is None or row[column] is None:
-                points.append(Point(period.name, None))
+                points.append(Point(period.name, None, at=at))
             else:
                 low, high = ends[column]
-                points.append(Point(period.name, float(row[column]), row[low], row[high]))
+                points.append(Point(period.name, float(row[column]), row[low], row[high], at))
     return series
 
 
@@ -263,12 +307,6 @@ def _top(frame: pl.LazyFrame, ends: Mapping[str, Any], most: int) -> pl.DataFram
     )
 
 
-def _keys(rows: pl.DataFrame, ends: Mapping[str, tuple[str, str]]) -> list[str]:
-    """The columns that name a row."""
-    taken = {*ends, *(one for pair in ends.values() for one in pair)}
-    return [name for name, kind in rows.schema.items() if name not in taken and not kind.is_float()]
-
-
 def _protected(latest: Published) -> Iterator[str]:
     yield "<section><h2>Whom this protects</h2>"
     price = Price.read(latest.facts["cost"])
@@ -283,11 +321,13 @@ def _protected(latest: Published) -> Iterator[str]:
 
 
 def _all(periods: Sequence[Published]) -> Iterator[str]:
-    yield '<section><h2>All periods</h2><div class="scroll"><table>'
+    yield f"<section><h2>All periods</h2><details{'' if len(periods) > FEW else ' open'}>"
+    many = f"{len(periods)} published, from {periods[0].name} to {periods[-1].name}"
+    yield f'<summary>{escape(many)}</summary><div class="scroll"><table>'
     yield "<thead><tr><th>period</th><th>cost</th><th>files</th></tr></thead><tbody>"
     for period in reversed(periods):
         price = Price.read(period.facts["cost"]).text
         place = escape(period.link)
         files = f'<a href="{place}/{PAGE}">report</a>, <a href="{place}/{FACTS}">evidence</a>'
         yield f"<tr><td>{escape(period.name)}</td><td>{escape(price)}</td><td>{files}</td></tr>"
-    yield "</tbody></table></div></section>"
+    yield "</tbody></table></div></details></section>"

@@ -105,6 +105,10 @@ class Keys:
 class Intake:
     """See above. One process takes records and closes periods.
 
+    Attributes:
+        name: The release's name.
+        tokens: The file of the tokens that senders may show; None where there are none.
+
     Args:
         file: The release file.
         name: The release's name.
@@ -117,6 +121,7 @@ class Intake:
         self._place = ledger.with_name(f"{ledger.name}.intake") / name
         apart = file.intake.keys
         self._keys = Keys(self._place / "keys" if apart is None else home / apart)
+        self.name, self.tokens = name, None if file.intake.tokens is None else home / file.intake.tokens
         self._schema, self._schedule = schema, file.period
         self._at = None if file.stream is None else file.stream.at
         self._lock: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import shutil
 import warnings
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from zoneinfo import ZoneInfo
 from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
 from wpinq.apps.publish.checks import PAST, Column, columns, doubts
 from wpinq.apps.publish.declared import File
-from wpinq.apps.publish.edition import Known, compose, restored, tabled
+from wpinq.apps.publish.edition import FACTS, Known, compose, naming_of, restored, tabled
 from wpinq.apps.publish.files import digest, found, put
 from wpinq.apps.publish.index import pages, published
 from wpinq.apps.publish.index import put as put_page
@@ -180,7 +181,7 @@ class Publisher:
                 periods = [published(name, self.register.files / name, place.link(Period.parse(name, every)))
                            for name in names]  # fmt: skip
                 title = self.file.about.title or self.name
-                found.append((place.root, pages(title, self.file.page, periods, place.formats)))
+                found.append((place.root, pages(title, self.file.page, periods, place.formats, every)))
         return found
 
     def edition(self, period: Period) -> Edition:
@@ -250,7 +251,7 @@ class Publisher:
         put(place, files, "publish", 0o700)
         tables = {name: table for one in answers.values() for name, table in one.tables.items() if
                   not name.endswith(LOSS)}  # fmt: skip
-        notes = tuple(doubts(list(columns(tables)), self._past(period), self.file.checks))
+        notes = tuple(doubts(list(columns(tables, naming_of(facts))), self._past(period), self.file.checks))
         facts = {**facts, BEFORE: began.facts[BEFORE]}
         record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
         self.register.enter(record)
@@ -352,7 +353,9 @@ class Publisher:
             if record.stage == "published" and record.period < period.name
         ]
         kept = [found(self.register.files / name) or {} for name in published[-PAST:]]
-        return [list(columns(restored(files, ends=True))) for files in kept]
+        return [
+            list(columns(restored(files, ends=True), naming_of(json.loads(files[FACTS])))) for files in kept if files
+        ]
 
     @staticmethod
     def _cost(record: Record) -> Price:

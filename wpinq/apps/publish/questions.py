@@ -6,7 +6,7 @@ Every question is quoted first, so that all of a period are charged together or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -61,11 +61,27 @@ class Answered:
         tables: Cells and the ends of their intervals, by the name of the table.
         abouts: What describes each table.
         draw: Draws each table that can be drawn into a file.
+        keys: The columns that name the rows of each table; of one that is not there, `naming` says it.
     """
 
     tables: Mapping[str, tuple[pl.DataFrame, Ends]]
     abouts: Mapping[str, dict[str, Any]]
     draw: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
+    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def named(self, table: str) -> list[str]:
+        """The columns that name the rows of a table."""
+        cells, ends = self.tables[table]
+        return list(self.keys[table] if table in self.keys else naming(cells.schema, ends))
+
+
+def naming(schema: Mapping[str, pl.DataType], ends: Iterable[str]) -> list[str]:
+    """The columns of a table that name its rows, where all others are numbers with intervals, or fractions.
+
+    >>> naming({"page": pl.String(), "views": pl.Int64(), "share": pl.Float64()}, ["views"])
+    ['page']
+    """
+    return [name for name, kind in schema.items() if name not in set(ends) and not kind.is_float()]
 
 
 @dataclass(frozen=True)
@@ -166,9 +182,10 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
         found = (asked if first is None else priced(first.settled())).charge()
         made = {question.name: found} | ({} if found.loss is None else {f"{question.name}{LOSS}": found.loss})
         return Answered({name: one.released for name, one in made.items()}, {name: one.about for name, one in
-                        made.items()}, {question.name: found.plot})  # fmt: skip
+                        made.items()}, {question.name: found.plot}, {question.name: groups})  # fmt: skip
 
-    labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
+    columns = [item for item in asked.statement.items if type(item.node).__name__ == "Column"]
+    labels, groups = [item.label for item in columns], [one.label for one in columns if one.node.name[:4] == "key "]
     measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     choice = [] if first is None else [first.automatic.quote]
     price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
@@ -225,7 +242,8 @@ def _degrees(question: Question, views: Collection, promise: Promise) -> Asked:
         ends = {at_least.name: (pl.Series("low", low[:steps]), pl.Series("high", high[:steps]))}
         totals = {one: (getattr(fit, one), fit.interval(one, float(LEVEL))) for one in ("records", "distinct")}
         about = {**quotes[0].query.about, "totals": totals}
-        return Answered({question.name: (cells, ends)}, {question.name: about}, {question.name: fit.plot})
+        keys = {question.name: ["occurrences"]}
+        return Answered({question.name: (cells, ends)}, {question.name: about}, {question.name: fit.plot}, keys)
 
     text = f"how many values of {question.degrees} occur how often"
     price = Price.of(quotes, Fraction(0), promise)

@@ -2,8 +2,8 @@
 
 Whoever sends gets the same 204 for a record that is new, that was there before, or whose period is closed, and gets it
 once that is durable. Nothing of a record, of who sent it, or of how many there were is logged. Requests are bounded in
-bytes, in time, and in how many one address may make; never by whom a record says that it is of, for a bound on people
-would let anybody use up somebody's.
+bytes, in time, and in how many one address may make, or who shows one token; never by whom a record says that it is of,
+for a bound on people would let anybody use up somebody's.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from wpinq.apps.serve.config import Server
 from wpinq.apps.serve.connections import AT_ONCE, Listener, Room, bounded, network, raised
 from wpinq.apps.serve.middleware import Pace
 from wpinq.apps.serve.run import GRACE, IDLE, Ending, Impatient, listening
+from wpinq.apps.serve.tokens import Tokens, purpose
 from wpinq.core import Kind, Schema
 from wpinq.errors import SourceError
 
@@ -60,6 +61,44 @@ TYPES: dict[Kind, Any] = {
     Kind.TIME: Annotated[dt.datetime, msgspec.Meta(tz=False)],
     Kind.INSTANT: Annotated[dt.datetime, msgspec.Meta(tz=True)],
 }
+
+
+class Pass:
+    """How often one may send: an address, or whoever shows a token, which counts for itself wherever it is shown.
+
+    A token that is unknown, expired or revoked is refused, as one more request of its address.
+
+    Args:
+        requests: How many in a minute; 0 for any number.
+        tokens: The tokens; None where there are none, and what is shown as one counts for nothing.
+        purpose: What a token has to be for.
+    """
+
+    def __init__(self, requests: int, tokens: Tokens | None = None, purpose: str = "") -> None:
+        self._of_addresses = Pace(requests) if requests else None
+        self._of_tokens = Pace(requests) if requests else None
+        self._tokens, self._purpose = tokens, purpose
+
+    def enter(self, request: Request) -> None:
+        """Let a request in.
+
+        Raises:
+            RefusedError: There were too many, or its token is none.
+            SourceError: The file of tokens cannot be read.
+        """
+        shown = None if self._tokens is None else request.headers.get("authorization")
+        grant = None
+        if self._tokens is not None and shown is not None:
+            kind, _, token = shown.partition(" ")
+            grant = self._tokens.granted(token.strip() if kind.lower() == "bearer" else "")
+            grant = grant if grant is not None and self._purpose in grant.data else None
+        host = "" if request.client is None else request.client.host
+        pace, name = (self._of_addresses, network(host)) if grant is None else (self._of_tokens, grant.id)
+        if pace is not None and not pace.takes(name):
+            whom = "of this address" if grant is None else "with this token"
+            raise RefusedError(429, f"not taken: too many requests {whom}; come again later.")
+        if shown is not None and grant is None:
+            raise RefusedError(401, "not taken: this token is unknown, expired or revoked.")
 
 
 class RefusedError(Exception):
@@ -200,15 +239,12 @@ def _settle(done: asyncio.Future[bool], kept: bool) -> None:
         done.set_result(kept)
 
 
-def application(limits: Limits, form: Form, writer: Writer) -> Starlette:
+def application(limits: Limits, form: Form, writer: Writer, entrance: Pass) -> Starlette:
     """What answers requests."""
-    pace = Pace(limits.requests) if limits.requests else None
 
     async def post(request: Request) -> Response:
-        host = "" if request.client is None else request.client.host
-        if pace is not None and not pace.takes(network(host)):
-            return refused(RefusedError(429, "not taken: too many requests of this address; come again later."))
         try:
+            entrance.enter(request)
             await writer.keep(form.read(await _body(request, limits.body), _key(request)))
         except RefusedError as error:
             return refused(error)
@@ -262,7 +298,8 @@ async def _body(request: Request, most: int) -> bytes:
 
 @contextmanager
 def taking(
-    address: str, form: Form, store: Store, clock: Callable[[], dt.datetime], limits: Limits = STANDARD
+    address: str, form: Form, store: Store, clock: Callable[[], dt.datetime], limits: Limits = STANDARD,
+    *, entrance: Pass | None = None,
 ) -> Iterator[Listener]:  # fmt: skip
     """Take records for as long as this lasts.
 
@@ -272,6 +309,7 @@ def taking(
         store: What makes it durable.
         clock: The time.
         limits: How many and how large requests may be.
+        entrance: How often one may send; by default one address, as often as `limits` say.
 
     Raises:
         SourceError: It cannot be listened on.
@@ -286,7 +324,8 @@ def taking(
     most = bounded(CONNECTIONS, raised())
     room = Room(most, min(most, OF_ONE) if limits.requests else most)
     config = uvicorn.Config(
-        application(limits, form, writer), http=type("Connected", (Impatient,), {"room": room}), ws="none",
+        application(limits, form, writer, entrance or Pass(limits.requests)),
+        http=type("Connected", (Impatient,), {"room": room}), ws="none",
         loop="asyncio", access_log=False, log_level="error", server_header=False, date_header=False,
         timeout_keep_alive=IDLE, timeout_graceful_shutdown=GRACE, backlog=AT_ONCE, proxy_headers=False, lifespan="off",  # type: ignore[arg-type]
     )  # fmt: skip
@@ -308,8 +347,10 @@ def of_release(
     """Take the records of a release, at the address of its file.
 
     Raises:
-        SourceError: It cannot be listened on.
+        SourceError: It cannot be listened on, or the file of tokens cannot be read.
     """
     person = None if file.data.unit is None else file.data.unit.column
-    with taking(file.data.listen or "", Form(schema, person), intake, clock, file.intake) as place:
+    tokens = None if intake.tokens is None else Tokens(intake.tokens)
+    entrance = Pass(file.intake.requests, tokens, purpose(intake.name))
+    with taking(file.data.listen or "", Form(schema, person), intake, clock, file.intake, entrance=entrance) as place:
         yield place

@@ -201,6 +201,11 @@ class Tokens:
             raise SourceError(f"{self._path}: {what}, so no token counts; put it back, or name another one.") from None
 
 
+def purpose(release: str) -> str:
+    """What a token for sending records to a release is for: no data set of a server has this name."""
+    return f"records sent to {release}"
+
+
 def _hash(salt: bytes, secret: str) -> bytes:
     return hashlib.blake2b(secret.encode(), digest_size=32, salt=salt, person=b"wpinq token").digest()
 

@@ -25,7 +25,7 @@ settings.register_profile("search", RELAXED, derandomize=False, print_blob=True,
 settings.load_profile(WAY)
 
 
-def pytest_alone_closes(stream, close=_pytest.capture.EncodedFile.close):
+def closed_by_its_maker(stream, close=_pytest.capture.EncodedFile.close):
     """Close a stream that pytest captures with, for pytest alone; who else tries to is named where no capture hides it.
 
     Found: one full run in ten had one such stream closed while other threads ran, and every later test of that process
@@ -37,7 +37,7 @@ def pytest_alone_closes(stream, close=_pytest.capture.EncodedFile.close):
         traceback.print_stack(file=sys.__stderr__)
 
 
-_pytest.capture.EncodedFile.close = pytest_alone_closes
+_pytest.capture.EncodedFile.close = closed_by_its_maker
 
 
 class Chance:

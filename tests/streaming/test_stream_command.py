@@ -240,7 +240,8 @@ def listening(tmp_path):
                  "ledger", "--observe", "so far=a", "--json", "out.jsonl"]  # fmt: skip
         run = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         started.append(run)
-        assert any("Records are taken" in line for line in iter(run.stderr.readline, ""))
+        said = next(line for line in iter(run.stderr.readline, "") if "Records are taken" in line)
+        assert "appended to sent.jsonl, in the clear, and nothing of them is destroyed" in said
         return run
 
     yield port, start
@@ -282,6 +283,14 @@ def test_what_is_sent_is_counted_once_across_a_kill(listening, tmp_path):
     assert values[-1] == 4 and max(values) == 4
     lines = (tmp_path / "sent.jsonl").read_text().splitlines()
     assert len(lines) == 8 and (tmp_path / "sent.jsonl").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"), [("--help", "nothing is destroyed of"), ("--help-all", "Nothing of it is destroyed")]
+)
+def test_the_help_says_that_nothing_that_is_sent_is_destroyed(capsys, asked, words):
+    assert main(["run", asked]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
 """Options by subject, in the order of the help; what stands nowhere is under Others."""
 MOST = {
     "unit", "at_most", "source", "where", "columns", "format", "of", "observe", "keys", "bounds", "epsilon",
-    "budget", "ledger", "follow", "every", "recover", "json", "plot", "synthesize", "explain",
+    "budget", "ledger", "follow", "every", "recover", "listen", "json", "plot", "synthesize", "explain",
 }  # fmt: skip
 """What `--help` says."""
 

@@ -145,7 +145,9 @@ def door(stream: Stream, outputs: Outputs) -> Iterator[None]:
     unit = stream.place.unit
     form = Form(outputs.store.schema, None if unit is None else unit.column)
     with taking(outputs.listen, form, outputs.store, lambda: dt.datetime.now(dt.UTC)) as place:
-        say(f"Records are taken at {place.getsockname()[0]}:{place.getsockname()[1]}, by POST of JSON.")
+        host, port = place.getsockname()[:2]
+        say(f"Records are taken at {host}:{port}, by POST of JSON. They are appended to {outputs.store.path}, in the"
+            " clear, and nothing of them is destroyed.")  # fmt: skip
         yield
 
 

@@ -3,6 +3,9 @@
 The file is the one store: a line holds a record and, where it was sent with a key, a digest of person and key, by which
 it is known again for as long as its line is there. A line that a killed process left half written was not acknowledged,
 and is taken off. A file that was renamed (logrotate) is followed to its end, and a new one is begun.
+
+Nothing of it is destroyed: running counts, a start after a kill and the noise of answers all go on from what was there
+before, so no epoch has a secret of its own.
 """
 
 from __future__ import annotations

@@ -239,7 +239,8 @@ NAMES = [
 
 UNTRIED = {
     "wpinq.Answer": "aggregates, release and sql make it", "Answer.at": "windows have tests of their own",
-    "Answer.content": "takes no argument", "Answer.to_arrow": "takes no argument",
+    "Answer.consistent": "takes no argument", "Answer.content": "takes no argument",
+    "Answer.to_arrow": "takes no argument",
     "wpinq.Collection": "protect and live make it",
     "wpinq.processes": "`tests/distributed` tries it", "wpinq.spark": "needs PySpark; `tests/distributed` tries it",
     "wpinq.Live": "live makes it", "wpinq.limit_memory": "holds for the process, so `test_memory.py` tries it",

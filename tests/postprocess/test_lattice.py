@@ -3,57 +3,73 @@
 from itertools import combinations, product
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.errors import PlanError
-from wpinq.postprocess.lattice import Cell, consistent
+from wpinq.postprocess.lattice import consistent
 
 
-def cube(sizes: list[int], sets: list[frozenset[int]], counts: np.ndarray) -> tuple[list[Cell], np.ndarray]:
-    """All cells of some margins of a table, and their true counts."""
-    cells, true = [], []
+def cube(counts, sets):
+    """All groups of some margins of a table, and their true counts."""
+    rows, true, keys = [], [], counts.ndim
     for chosen in sets:
-        for key in product(*(range(size) if place in chosen else [None] for place, size in enumerate(sizes))):
-            cells.append((chosen, key))
+        number = sum((place not in chosen) << (keys - 1 - place) for place in range(keys))
+        for key in product(*(range(size) if place in chosen else [None] for place, size in enumerate(counts.shape))):
+            rows.append((*key, number))
             true.append(counts[tuple(slice(None) if one is None else one for one in key)].sum())
-    return cells, np.asarray(true, float)
+    names = [f"key {place}" for place in range(keys)]
+    schema = dict.fromkeys([*names, "grouping"], pl.Int64)
+    return pl.DataFrame(rows, schema=schema, orient="row"), np.asarray(true, float)
 
 
 @given(st.data())
-def test_the_error_is_never_larger_and_what_is_consistent_stays(data: st.DataObject) -> None:
+def test_the_error_is_never_larger_and_what_is_consistent_stays(data):
     sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     every = [frozenset(one) for size in range(len(sizes) + 1) for one in combinations(range(len(sizes)), size)]
     sets = data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    cells, true = cube(sizes, sets, rng.integers(0, 1000, sizes))
-    variances = rng.uniform(0.5, 20, len(cells))
-    noisy = true + rng.laplace(0, 1, len(cells)) * np.sqrt(variances / 2)
-    found = consistent(cells, noisy, variances)
-    assert ((found - true) ** 2 / variances).sum() <= ((noisy - true) ** 2 / variances).sum() * (1 + 1e-6)
-    np.testing.assert_allclose(consistent(cells, true, variances), true, atol=1e-4)
-    for chosen in sets:
-        for other in sets:
-            if chosen < other:
-                for (_, key), total in ((c, f) for c, f in zip(cells, found, strict=True) if c[0] == chosen):
-                    parts = [
-                        value
-                        for (one, below), value in zip(cells, found, strict=True)
-                        if one == other and all(below[place] == key[place] for place in chosen)
-                    ]
-                    assert sum(parts) == pytest.approx(total, abs=1e-4)
+    groups, true = cube(rng.integers(0, 1000, sizes), sets)
+    noisy = true + rng.laplace(0, 5, len(true))
+    found = consistent(groups, noisy)
+    assert ((found - true) ** 2).sum() <= ((noisy - true) ** 2).sum() * (1 + 1e-6)
+    np.testing.assert_allclose(consistent(groups, true), true, atol=1e-4)
+    np.testing.assert_allclose(consistent(groups, found), found, atol=1e-4)
+    frame = groups.with_columns(pl.Series("found", found))
+    for chosen, other in product(sets, sets):
+        if chosen < other:
+            names = [f"key {place}" for place in sorted(chosen)]
+            lacks = [sum((place not in one) << (len(sizes) - 1 - place) for place in range(len(sizes)))
+                     for one in (chosen, other)]  # fmt: skip
+            total, parts = (frame.filter(pl.col("grouping") == number).sort(names or "grouping") for number in lacks)
+            added = parts.group_by(names or "grouping").agg(pl.col("found").sum()).sort(names or "grouping")
+            np.testing.assert_allclose(added["found"], total["found"], atol=1e-4)
 
 
-def test_a_cell_that_no_other_set_tells_of_stays() -> None:
-    ab, a = frozenset([0, 1]), frozenset([0])
-    cells: list[Cell] = [(a, ("x", None)), (ab, ("x", 1)), (ab, ("x", 2)), (ab, ("y", 1))]
-    found = consistent(cells, np.array([12.0, 5.0, 4.0, 7.0]), np.ones(4))
-    np.testing.assert_allclose(found, [11, 6, 5, 7])
+def test_the_nearest_numbers_are_those_of_dense_least_squares():
+    rng = np.random.default_rng(3)
+    sets = [frozenset(), frozenset([0]), frozenset([1]), frozenset([0, 1])]
+    groups, true = cube(rng.integers(0, 90, (3, 4)), sets)
+    noisy = true + rng.laplace(0, 5, len(true))
+    cells = groups.filter(pl.col("grouping") == 0).rows()
+    design = np.array([[all(a in (None, b) for a, b in zip(row[:2], cell[:2], strict=True)) for cell in cells]
+                       for row in groups.rows()], float)  # fmt: skip
+    best = design @ np.linalg.lstsq(design, noisy, rcond=None)[0]
+    np.testing.assert_allclose(consistent(groups, noisy), best, atol=1e-6)
 
 
-def test_odd_arguments_are_refused() -> None:
-    cell: Cell = (frozenset(), (None,))
-    for cells, variance in (([cell, cell], [1.0, 1.0]), ([cell], [0.0]), ([cell], [1.0, 1.0])):
-        with pytest.raises(PlanError):
-            consistent(cells, np.zeros(len(cells)), np.array(variance))
+def test_a_group_that_no_other_set_tells_of_stays():
+    groups = pl.DataFrame({"a": ["x", "x", "x", "y"], "b": [None, 1, 2, 1], "grouping": [1, 0, 0, 0]})
+    np.testing.assert_allclose(consistent(groups, np.array([12.0, 5.0, 4.0, 7.0])), [11, 6, 5, 7])
+
+
+def test_a_key_that_is_null_is_a_group_like_others():
+    groups = pl.DataFrame({"a": [None, "x", None], "grouping": [0, 0, 1]})
+    np.testing.assert_allclose(consistent(groups, np.array([5.0, 4.0, 12.0])), [6, 5, 11])
+
+
+@pytest.mark.parametrize("height", [0, 1])
+def test_one_group_or_none_stays(height):
+    groups = pl.DataFrame({"a": ["x"], "grouping": [0]})[:height]
+    assert consistent(groups, np.full(height, 3.0)).tolist() == [3.0] * height

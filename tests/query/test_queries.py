@@ -471,6 +471,61 @@ def test_keys_of_several_sets_are_given_with_the_number_of_their_set(tables):
     assert prepare(query, tables).schema.names == ("page", "grouping")
 
 
+CUBED = "SELECT page, age % 2 AS a, COUNT(*) AS n FROM views GROUP BY CUBE (page, age % 2)"
+
+
+def cubed(tables):
+    """All groups of a cube, and their true counts by DuckDB."""
+    import duckdb
+
+    views = VIEWS  # noqa: F841  DuckDB reads it by its name
+    halves = "(SELECT page, age % 2 AS a FROM views)"
+    true = duckdb.sql(
+        f"SELECT page, a, GROUPING(page, a) AS g, COUNT(*) AS n FROM {halves} GROUP BY CUBE (page, a)"
+    ).pl()
+    return true.select("page", "a", "g"), true["n"].to_numpy()
+
+
+def test_counts_of_a_cube_are_made_to_add_up(tables):
+    groups, true = cubed(tables)
+    answer = wpinq.sql(CUBED, tables, epsilon="0.1", keys=groups)
+    agreed = answer.consistent()
+    before, after = (one.frame["n"].to_numpy() for one in (answer, agreed))
+    assert ((after - true) ** 2).sum() < ((before - true) ** 2).sum()
+    frame = groups.with_columns(n=pl.Series(after))
+    (total,) = frame.filter(pl.col("g") == 3)["n"]
+    for number in (0, 1, 2):
+        assert frame.filter(pl.col("g") == number)["n"].sum() == pytest.approx(total)
+    assert agreed.intervals == answer.intervals and agreed.cost == answer.cost
+    assert "counts were moved to add up" in " ".join(agreed.bias)
+    spent = tables["views"]._node.data.ledger.spent()
+    assert agreed.rows == answer.consistent().rows and tables["views"]._node.data.ledger.spent() == spent
+
+
+def test_having_and_order_are_of_counts_that_add_up(tables):
+    groups, _ = cubed(tables)
+    query = f"{CUBED} HAVING COUNT(*) > 900 ORDER BY n DESC, page LIMIT 5"
+    found = wpinq.sql(query, tables, epsilon="0.1", keys=groups).consistent().frame["n"]
+    every = wpinq.sql(CUBED, tables, epsilon="0.1", keys=groups).consistent().frame["n"]
+    assert found.to_list() == sorted(every.filter(every > 900).to_list(), reverse=True)[:5]
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "match"),
+    [
+        ("SELECT page, COUNT(*) FROM views GROUP BY page", {"keys": ["Home"]}, "ROLLUP, CUBE or GROUPING SETS"),
+        ("SELECT page, COUNT(*) FROM views GROUP BY ROLLUP (page)", {"delta": "0.0001"}, "below the threshold"),
+        ("SELECT page, COUNT(*) / 2 AS half FROM views GROUP BY ROLLUP (page)", {"keys": [("Home", 0)]}, "is comp"),
+        ("SELECT page, SUM(age) FROM views GROUP BY ROLLUP (page)",
+         {"keys": [("Home", 0)], "bounds": {"age": (0, 90)}}, "only counts"),
+    ],
+)  # fmt: skip
+def test_what_cannot_add_up_is_not_made_to(tables, query, more, match):
+    answer = wpinq.sql(query, tables, epsilon=1, **more)
+    with pytest.raises(PlanError, match=match):
+        answer.consistent()
+
+
 def test_extremes_of_times_are_times():
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=i % 300) for i in range(1500)]
     frame = pl.DataFrame({"day": days, "at": [dt.datetime.combine(day, dt.time(7)) for day in days]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -219,13 +220,38 @@ class QuotedSql:
         ]
         about = About(" ".join(self.query.split()), made, self.lost or Fraction(0), threshold, asked.bias)
 
-        def found(level: Fraction, simultaneous: bool) -> Released:
-            return finished(asked, groups, counted, answers, level, simultaneous=simultaneous, least=threshold)
+        def found(level: Fraction, simultaneous: bool, *, agreeing: bool = False) -> Released:
+            return finished(
+                asked, groups, counted, answers, level, simultaneous=simultaneous, least=threshold, agreeing=agreeing
+            )
+
+        def agreeing() -> Answer:
+            self._refuse_disagreeing()
+            moved = replace(
+                about, bias=(*asked.bias, "counts were moved to add up; intervals are of what was measured")
+            )
+            return Answer(moved, partial(found, agreeing=True), loss=left_out)
 
         left_out = None
         if self.told is not None:
             left_out = self.told(lost_of, None if shown is None else counted[asked.widest], shown)
-        return Answer(about, found, many=bool(asked.keys) or len(asked.items) > 1, loss=left_out)
+        many = bool(asked.keys) or len(asked.items) > 1
+        return Answer(about, found, many=many, loss=left_out, agreeing=agreeing if asked.several else None)
+
+    def _refuse_disagreeing(self) -> None:
+        """Refuse counts that cannot be made to add up."""
+        from sqlglot import exp
+
+        asked = self.statement
+        if self.known is None:
+            raise PlanError("consistent(): groups below the threshold are missing, so those that are published do not"
+                            " add up to their totals; give all groups as keys=.")  # fmt: skip
+        if not asked.counts or asked.numbers:
+            raise PlanError("consistent(): only counts are made to add up; ask the query for COUNT alone.")
+        for item in asked.items:
+            names = () if type(item.node).__name__ == "Column" else (one.name for one in item.node.find_all(exp.Column))
+            if any(name.startswith("count ") for name in names):
+                raise PlanError(f"consistent(): {item.label} is computed from counts; ask for the counts themselves.")
 
 
 def quoted(

@@ -128,6 +128,7 @@ class _Select(Reads):
             bool(self.select.args.get("distinct")),
             stepped,
             {"key": (*self.groups, exp.column(NAME)), "count": tuple(self.counts), "number": tuple(self.numbers)},
+            bool(self.sets),
         )
         check(result)
         return result

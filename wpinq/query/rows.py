@@ -13,13 +13,14 @@ from wpinq.core.records.blocks import Blocks
 from wpinq.core.records.schema import Kind
 from wpinq.core.state.workers import in_order
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
+from wpinq.postprocess.lattice import consistent
 from wpinq.query.datetimes import as_time
 from wpinq.query.statement import Statement
 
 
 def finished(
     asked: Statement, groups: Blocks, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
-    simultaneous: bool, least: float | None = None,
+    simultaneous: bool, least: float | None = None, agreeing: bool = False,
 ) -> Released:  # fmt: skip
     """The columns of the answer, and the ends of intervals; of each block of groups what HAVING leaves is held.
 
@@ -31,6 +32,7 @@ def finished(
         level: How often an interval holds.
         simultaneous: Whether all intervals of a column do together.
         least: Where differences of what was published are shown, the threshold that they pass too.
+        agreeing: Whether counts are moved so that they add up. Their intervals are those of what was measured.
     """
     bins = max(groups.rows, 1) if simultaneous else 1
     halves = [half_of(asked, item, level, bins) for item in counted]
@@ -38,9 +40,14 @@ def finished(
     kinds = [number.kind for number in asked.numbers]
 
     def left(block: pl.DataFrame) -> pl.DataFrame:
-        return _kept(asked, block, [*_counts(asked, block, counted, halves), *_named(ends, kinds)])
+        counts = _counts(asked, block, counted, halves)
+        if agreeing:
+            counts[::3] = [
+                pl.Series(one.name, consistent(block, one.cast(pl.Float64).to_numpy())) for one in counts[::3]
+            ]
+        return _kept(asked, block, [*counts, *_named(ends, kinds)])
 
-    blocks = iter(groups)
+    blocks = iter([groups.whole.unique(maintain_order=True)] if agreeing else groups)
     kept = [left(next(blocks)), *in_order(left, blocks)]  # what is counted has been counted when the first is there
     frame = kept[0] if len(kept) == 1 else _once(pl.concat(kept))
     if asked.stepped is not None and least is not None:

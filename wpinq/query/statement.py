@@ -49,6 +49,7 @@ class Statement:
         stepped: The group key of which a count is what is measured of it, less what is measured of the next number;
             None where a count is what is measured.
         released: How the query writes what `key 0`, `count 0`, `number 0` and so on stand for in its expressions.
+        several: Whether it groups by several sets of keys, which the last key tells apart.
     """
 
     keys: tuple[str, ...]
@@ -62,6 +63,7 @@ class Statement:
     distinct: bool
     stepped: str | None
     released: Mapping[str, tuple[Any, ...]]
+    several: bool
 
     @property
     def plans(self) -> tuple[Node, ...]:

@@ -285,12 +285,10 @@ def test_what_is_sent_is_counted_once_across_a_kill(listening, tmp_path):
     assert len(lines) == 8 and (tmp_path / "sent.jsonl").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"), [("--help", "nothing is destroyed of"), ("--help-all", "Nothing of it is destroyed")]
-)
-def test_the_help_says_that_nothing_that_is_sent_is_destroyed(capsys, asked, words):
+@pytest.mark.parametrize("asked", ["--help", "--help-all"])
+def test_the_help_says_that_nothing_that_is_sent_is_destroyed(capsys, asked):
     assert main(["run", asked]) == 0
-    assert words in " ".join(capsys.readouterr().out.split())
+    assert "where nothing is destroyed" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

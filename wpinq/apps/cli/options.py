@@ -235,6 +235,6 @@ Metrics = Annotated[
 Listen = Annotated[
     str | None,
     typer.Option("--listen", metavar="HOST:PORT", show_default=False,
-                 help="Append what is POSTed, as JSON, to INPUT (.jsonl). Nothing of it is destroyed: the file has it "
-                 "in the clear. What wpinq publish follow takes (data.listen) is destroyed period by period."),
+                 help="Append what is POSTed, as JSON, to INPUT (.jsonl), where nothing is destroyed. "
+                 "The file has it in the clear. What wpinq publish follow takes (data.listen) is destroyed period by period."),
 ]  # fmt: skip

@@ -236,5 +236,6 @@ Listen = Annotated[
     str | None,
     typer.Option("--listen", metavar="HOST:PORT", show_default=False,
                  help="Append what is POSTed, as JSON, to INPUT (.jsonl), where nothing is destroyed. "
-                 "The file has it in the clear. What wpinq publish follow takes (data.listen) is destroyed period by period."),
+                 "The file has it in the clear. What wpinq publish follow takes (data.listen) is destroyed period by "
+                 "period."),
 ]  # fmt: skip

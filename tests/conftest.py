@@ -28,8 +28,8 @@ def closed_by_its_maker(stream, close=_pytest.capture.EncodedFile.close):
     """Close a stream that pytest captures with, for pytest alone; for everybody else it stays open.
 
     Found: in some full runs such a stream was closed beneath pytest in the midst of tests/publish/test_intake.py, and
-    every later test of that process ended in "I/O operation on closed file". It does not happen in that file alone, and
-    what closes it is not known.
+    every later test of that process ended in "I/O operation on closed file": at the first server of the process, whose
+    library closed every handler of logs. It was not seen again since it does not.
     """
     if sys._getframe(1).f_code.co_filename == _pytest.capture.__file__:
         close(stream)

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import logging
 import threading
 import urllib.error
 import urllib.request
@@ -285,6 +286,21 @@ def post(url, body, **headers):
             return found.status, found.read(), sorted(name.lower() for name in found.headers)
     except urllib.error.HTTPError as error:
         return error.code, error.read(), sorted(name.lower() for name in error.headers)
+
+
+def test_the_door_leaves_the_loggers_of_the_process_alone(site):
+    """Found: uvicorn's own configuration closes every handler there is, and with some of them their streams."""
+    closed = []
+
+    class Handler(logging.StreamHandler):
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    handler = Handler()
+    with door(site):
+        assert closed == []
+    handler.close()
 
 
 RECORD = {"install": "ann", "feature": "f1"}

@@ -326,7 +326,7 @@ def taking(
     config = uvicorn.Config(
         application(limits, form, writer, entrance or Pass(limits.requests)),
         http=type("Connected", (Impatient,), {"room": room}), ws="none",
-        loop="asyncio", access_log=False, log_level="error", server_header=False, date_header=False,
+        loop="asyncio", access_log=False, log_config=None, log_level="error", server_header=False, date_header=False,
         timeout_keep_alive=IDLE, timeout_graceful_shutdown=GRACE, backlog=AT_ONCE, proxy_headers=False, lifespan="off",  # type: ignore[arg-type]
     )  # fmt: skip
     server = Ending(config, room)

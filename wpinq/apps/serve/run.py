@@ -193,7 +193,8 @@ def runner(catalogue: Catalogue, tokens: Tokens) -> uvicorn.Server:
     LOG.setLevel(logging.INFO)
     protocol = type("Connected", (Impatient,), {"room": room})
     config = uvicorn.Config(
-        application(catalogue, tokens), http=protocol, ws="none", loop="asyncio", access_log=False, log_level="error",
+        application(catalogue, tokens), http=protocol, ws="none", loop="asyncio", access_log=False,
+        log_config=None, log_level="error",  # uvicorn's own closes every handler of the process
         server_header=False, date_header=False, timeout_keep_alive=IDLE, timeout_graceful_shutdown=GRACE,  # type: ignore[arg-type]  # asyncio takes parts of seconds
         backlog=AT_ONCE, ssl_certfile=pem[0], ssl_keyfile=pem[1], proxy_headers=False,
     )  # fmt: skip

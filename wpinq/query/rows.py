@@ -13,7 +13,7 @@ from wpinq.core.records.blocks import Blocks
 from wpinq.core.records.schema import Kind
 from wpinq.core.state.workers import in_order
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
-from wpinq.postprocess.lattice import consistent
+from wpinq.postprocess.margins import consistent
 from wpinq.query.datetimes import as_time
 from wpinq.query.statement import Statement
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.postprocess.lattice import consistent
+from wpinq.postprocess.margins import consistent
 
 
 def cube(counts, sets):

@@ -1,4 +1,4 @@
-"""Noisy counts of several sets of keys that add up: least squares over the lattice of margins.
+"""Noisy counts of several sets of keys that add up: least squares over all margins.
 
 Any two sets of keys tell the counts of the keys that they share. Of all numbers that agree there, those are taken that
 are nearest to what was measured. This is a projection onto a space that holds the true counts, so the sum of squared

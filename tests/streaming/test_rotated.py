@@ -27,13 +27,14 @@ def _closed():
 class Follower:
     """Reads a log; what it has and how far it is are kept together, and a kill takes back what was not kept."""
 
-    def __init__(self, pattern, **words):
+    def __init__(self, pattern, kind=Growing, **words):
         self.pattern, self.words, self.kept, self.told = str(pattern), {"format": "csv", **words}, [], []
+        self.kind = kind
         self.start()
 
     def start(self):
         FOLLOWERS.append(self)
-        self.growing = Growing(self.pattern, SCHEMA, self.told, **self.words)
+        self.growing = self.kind(self.pattern, SCHEMA, self.told, **self.words)
 
     def look(self, *, killed=False):
         found = [number for frame in self.growing.take() for number in frame["number"].drop_nulls()]
@@ -98,6 +99,35 @@ def _sequence(log, pattern, chance):
     follower.look()
     follower.look()
     follower.growing.close()
+    assert sorted(follower.kept) == list(range(log.sent))
+
+
+@pytest.mark.parametrize("step", ["_seen", "_meet", "_start"])
+@pytest.mark.parametrize("acts", ["copy", "write copy", "copy write", "write copy write", "copy write rename write",
+                                  "rename write copy write", "write rename write copy write copy write"])  # fmt: skip
+@pytest.mark.parametrize("lines", [0, 3, 900])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_log_that_is_rotated_during_a_look(log, step, acts, lines, known):
+    waiting = []
+
+    class Rotated(Growing):
+        def _begun(self, found):
+            while waiting:
+                act = waiting.pop(0)
+                log.write(5) if act == "write" else log.copy() if act == "copy" else log.rename(2)
+            return found
+
+    setattr(Rotated, step, lambda self, *words: self._begun(getattr(Growing, step)(self, *words)))
+    follower = Follower(log.path, Rotated)
+    follower.look()
+    if known:
+        log.write(5)
+        follower.look()
+    log.rename(1)
+    log.write(lines)
+    waiting += acts.split()
+    for killed in (False, True, False, False):
+        follower.look(killed=killed)
     assert sorted(follower.kept) == list(range(log.sent))
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-LEAST = 1e-24
-"""The part of the squared disagreement that is left."""
+ROUNDING = 16 * np.finfo(np.float64).eps
+"""The part of all that a sum adds, by which it is zero: what is smaller comes from rounding alone."""
 
 
 def consistent(groups: pl.DataFrame, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -65,12 +65,14 @@ def _without(
 ) -> npt.NDArray[np.float64]:  # fmt: skip
     """What is left of a vector without its part along some rows, by conjugate gradients (Hestenes, Stiefel, 1952).
 
-    Each step takes away a projection onto some of that part, so a step that is not made leaves an error no larger.
+    Each step takes away a projection onto some of that part, so a step that is not made leaves an error no larger. It
+    ends where rounding is all that is left: a step along that would lead anywhere.
     """
     many, rest = int(rows.max()) + 1, values.copy()
     slope = np.bincount(rows, entries * rest[columns], many)
     direction, size = slope, float(slope @ slope)
-    least = size * LEAST
+    rounding = ROUNDING * np.bincount(rows, np.abs(entries * rest[columns]), many)
+    least = float(rounding @ rounding)
     for _ in range(20 * many + 100):
         if size <= least:
             break

@@ -69,6 +69,8 @@ class Growing:
         self._since: dict[int, float] = {}
         """When files that have no name any more that is followed were seen to have lost it, or to grow, last."""
         self._open: dict[int, IO[bytes]] = {}
+        self._late = set[int]()
+        """Logs of which no line was read when this call of `take` met them: nobody can tell that one was cut since."""
         self._stats: dict[int, tuple[int, int]] = {}
         """Size and time of files when they were read to their end."""
         self._readers: dict[int, TextReader] = {}
@@ -95,12 +97,16 @@ class Growing:
         Raises:
             SourceError: There is no such file, or one has other columns or cannot be read.
         """
+        self._late.clear()
+        begun = set[int]()
         for _ in range(ROUNDS):
             try:
                 yield from self._look()
             except _MovedError:
                 continue
-            return
+            before, begun = begun, {inode for inode in self._late & self._tails.keys() if self._tails[inode].first}
+            if begun <= before or all(one.zipped or inode in self._tails for inode, one in self._seen().items()):
+                return  # else a file may be the copy of a log that was cut before its first lines were read
 
     def close(self) -> None:
         """Hold no file open any more."""
@@ -173,11 +179,18 @@ class Growing:
             else:
                 cut[inode] = tail
                 new.append(one)
-        # A log that was renamed has none of its lines left under its name, and of one of which nothing was read yet
-        # nobody can tell that it was cut.
-        still = {one.family for inode, one in seen.items() if one.live and inode in found and found[inode].first}
+        # A log that was renamed has none of its lines left under its name.
+        still = {
+            one.family: inode for inode, one in seen.items()
+            if one.live and inode in found and found[inode].first and inode not in self._late
+        }  # fmt: skip
         for one in sorted(new, key=lambda one: (one.live, one.modified)):
-            found |= self._placed(one, seen, cut, rotated=one.family not in still)
+            place = self._placed(one, seen, cut, rotated=one.family not in still)
+            log = still.get(one.family, one.inode)
+            if not one.live and place and log in found and not found[log].fits(self._stream(seen[log])):
+                raise _MovedError  # the log was cut after it was looked at, and this may be its copy
+            found |= place
+        self._late |= {inode for inode, one in seen.items() if one.live and inode in found and not found[inode].first}
         self._tails = {inode: tail for inode, tail in self._tails.items() if inode not in seen} | found
         for inode in seen:
             self._since.pop(inode, None)
@@ -201,12 +214,12 @@ class Growing:
             return {one.inode: ignored(self._stream(one), one.size)} if one.size else {}
         for inode, tail in cut.items():
             if inode != one.inode and seen[inode].family == one.family:
-                place = held(self._stream(one), one.size, tail)
+                place = held(self._stream(one), tail)
                 if place is not None:
                     del cut[inode]
                     return {one.inode: place}
         others = [two for two in seen.values() if two.family == one.family and two is not one]
-        if not one.size or any(is_copy(self._stream(one), one.size, self._stream(two)) for two in others):
+        if not one.size or any(is_copy(self._stream(one), self._stream(two)) for two in others):
             return {}  # a copy that is being made, or that was made by hand
         if one.matched or rotated:
             return {one.inode: self._start(one)}

@@ -125,8 +125,9 @@ def code(found: bytes) -> str:
     return blake2b(found, digest_size=16).hexdigest()
 
 
-def held(stream: IO[bytes], size: int, tail: Tail) -> Tail | None:
+def held(stream: IO[bytes], tail: Tail) -> Tail | None:
     """Where to read on in the copy of a file that was cut since; None where this is none."""
+    size = os.fstat(stream.fileno()).st_size
     if not tail.first or size < tail.first:
         return None
     if tail.position <= size:
@@ -136,8 +137,9 @@ def held(stream: IO[bytes], size: int, tail: Tail) -> Tail | None:
     return None
 
 
-def is_copy(one: IO[bytes], size: int, other: IO[bytes]) -> bool:
+def is_copy(one: IO[bytes], other: IO[bytes]) -> bool:
     """Whether a file begins as another one does that is no shorter, by its first bytes and its last ones."""
+    size = os.fstat(one.fileno()).st_size
     if not 0 < size <= os.fstat(other.fileno()).st_size:
         return False
     places = {0, max(0, size - BEFORE)}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         WpinqError,
     )
     from wpinq.protection import budget, protect
-    from wpinq.query import sql
+    from wpinq.query import sql, table
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
     from wpinq.streaming import Live, live
@@ -65,6 +65,7 @@ _HOMES = {
     "spark": "distributed.spark",
     "sql": "query.answer",
     "sqlite": "sources.databases.sqlite",
+    "table": "query.crosstab",
     "suggest_bound": "aggregates",
     "suggest_bounds": "aggregates",
     "users": "core.plan.unit",
@@ -115,6 +116,7 @@ __all__ = [
     "sqlite",
     "suggest_bound",
     "suggest_bounds",
+    "table",
     "users",
 ]
 

@@ -79,6 +79,7 @@ def calls(place):
     people = wpinq.protect(ROWS, budget=10**9, columns=TYPED, unit=wpinq.users("user", at_most=2))
     release, parts, clock = published(place)
     curved = wpinq.protect(ROWS, rho=10**9, columns=TYPED)
+    crossed = wpinq.table(people, "page", categories={"page": ["a", "b"]}, epsilon=1, name="crossed")
     gaussian, numbers = (
         {"mechanism": "gaussian", "epsilon": 1, "rho": None, "delta": 1e-6},
         {"column": "x", "bounds": (0, 5)},
@@ -103,6 +104,11 @@ def calls(place):
         "sqlite": (wpinq.sqlite, {"path": str(place / "no.db"), "table": "t", "query": None}),
         "sql": (wpinq.sql, {"query": "SELECT page, SUM(x) FROM v GROUP BY page", "tables": {"v": views}, "epsilon": 1,
                             "delta": "1e-6", "keys": None, "bounds": {"x": (0, 1)}, "name": None, "analyst": None}),
+        "table": (wpinq.table, {"records": people, "down": ["page"], "across": "user", "epsilon": 1, "at_most": 2,
+                                "categories": {"page": ["a", "b"], "user": ["ann"]}, "other": "else", "total": "all",
+                                "per": ("page", 1), "name": "n", "analyst": None}),
+        "table html": (crossed.html, {"path": str(place / "t.html"), "title": "pages"}),
+        "table save": (crossed.save, {"path": str(place / "t.csv")}),
         "suggest_bounds": (wpinq.suggest_bounds, {"collection": views, "column": "x", "epsilon": 1, "name": None}),
         "suggest_bound": (wpinq.suggest_bound, {"collection": views, "epsilon": 1, "share": 0.95, "grid": (1, 2)}),
         "loss": (wpinq.loss, {"collection": people, "epsilon": 1, "at_most": 3, "name": None, "analyst": None}),
@@ -231,7 +237,7 @@ NAMES = [
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "users auto", "draw", "to_mbi",
-    "plan_budget", "degrees by", "connect", "Release", *(
+    "plan_budget", "table", "table html", "table save", "degrees by", "connect", "Release", *(
         f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),
 ]  # fmt: skip

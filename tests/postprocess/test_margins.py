@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.postprocess.margins import consistent
+from wpinq.postprocess.margins import consistent, cube_noise, cube_sizes, whole
 
 
 def cube(counts, sets):
@@ -57,6 +57,40 @@ def test_the_nearest_numbers_are_those_of_dense_least_squares():
                        for row in groups.rows()], float)  # fmt: skip
     best = design @ np.linalg.lstsq(design, noisy, rcond=None)[0]
     np.testing.assert_allclose(consistent(groups, noisy), best, atol=1e-6)
+
+
+EVERY = [frozenset(some) for size in range(3) for some in combinations(range(2), size)]
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 2), (5, 1)])
+def test_the_noise_that_is_left_of_a_cube_is_that_of_least_squares(shape):
+    groups, _ = cube(np.zeros(shape), EVERY)
+    assert cube_sizes(groups) == list(shape)
+    left = np.array([consistent(groups, unit) for unit in np.eye(groups.height)])  # a column for each count
+    expected = sorted(part for part, many in cube_noise(shape) for _ in range(many))
+    for column in left.T:
+        np.testing.assert_allclose(sorted(abs(column)), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("without", [0, 5, 19])
+def test_a_cube_without_one_group_is_not_whole(without):
+    groups, _ = cube(np.zeros((3, 4)), EVERY)
+    assert cube_sizes(groups.filter(pl.int_range(pl.len()) != without)) is None
+    assert cube_sizes(cube(np.zeros((3, 4)), EVERY[1:])[0]) is None
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(0, 2**32))
+def test_whole_numbers_add_up_and_are_near(sizes, seed):
+    cells = np.random.default_rng(seed).normal(0, 9, sizes)
+    for axis in range(len(sizes)):
+        cells = np.concatenate([cells, cells.sum(axis=axis, keepdims=True)], axis=axis)
+    found = whole(cells)
+    for axis in range(len(sizes)):
+        parts, totals = np.split(found, [-1], axis=axis)
+        np.testing.assert_array_equal(parts.sum(axis=axis, keepdims=True), totals)
+    for first in range(len(sizes) + 1):
+        ours = (slice(None, -1),) * first + (-1,) * (len(sizes) - first)
+        assert np.abs(found[ours] - cells[ours]).max() < 1 + 1e-9
 
 
 def test_a_group_that_no_other_set_tells_of_stays():

@@ -10,6 +10,8 @@ PVLDB 3(1), 2010; for margins Barak, Chaudhuri, Dwork, Kale, McSherry, Talwar, P
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -39,6 +41,68 @@ def consistent(groups: pl.DataFrame, values: npt.NDArray[np.float64]) -> npt.NDA
     if not sums.height:
         return values.copy()
     return _without(values, *(sums[name].to_numpy() for name in ("sum", "row", "sign")))
+
+
+def cube_sizes(groups: pl.DataFrame) -> list[int] | None:
+    """How many values each key has, where the groups are all of a whole cube: every set of keys, of the same values.
+
+    Args:
+        groups: As `consistent` takes them.
+    """
+    *keys, number = groups.columns
+    bits = [(pl.col(number) // 2**place) % 2 == 1 for place in reversed(range(len(keys)))]
+    if not keys:
+        return None
+    sizes = [groups.filter(~bit)[key].n_unique() for bit, key in zip(bits, keys, strict=True)]
+    sets = dict(groups.group_by(number).len().iter_rows())
+    every = {
+        mask: math.prod(size for place, size in enumerate(sizes) if not mask >> (len(keys) - 1 - place) & 1)
+        for mask in range(2 ** len(keys))
+    }
+    return sizes if sets == every else None
+
+
+def cube_noise(sizes: Sequence[int]) -> list[tuple[float, int]]:
+    """The noise of each count of a whole cube that adds up: parts of the noise of one measured count, and how many.
+
+    The counts of a cube are a product over its keys of one row for each value and one for their sum. Least squares are
+    the same product of `I - J / (n + 1)`, so any count takes n / (n + 1) of one measured count of each key's n + 1, and
+    1 / (n + 1) of the n others, added or taken away. Symmetric noise is the same either way.
+
+    >>> cube_noise([2])
+    [(0.6666666666666666, 1), (0.3333333333333333, 2)]
+    """
+    terms = [(1.0, 1)]
+    for size in sizes:
+        terms = [(part * own, many * times) for part, many in terms
+                 for own, times in ((size / (size + 1), 1), (1 / (size + 1), size))]  # fmt: skip
+    return terms
+
+
+def whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Whole numbers that add up exactly, from a cube of numbers that do.
+
+    Along the first key, then within each of its values along the second and so on, each number goes up or down by less
+    than one: of the parts of a total those go up that have the largest fractions. All other totals are the sums of
+    their parts, and may move by more.
+
+    Args:
+        values: An axis for each key, whose last place is the sum of the others.
+
+    >>> whole(np.array([0.4, 0.4, 0.4, 1.2])).tolist()
+    [1, 0, 0, 1]
+    """
+    cells = np.round(values[(-1,) * values.ndim])[None]
+    for axis in range(values.ndim):
+        parts = values[(slice(None, -1),) * (axis + 1) + (-1,) * (values.ndim - axis - 1)]
+        low = np.floor(parts)
+        up = np.round(cells.reshape(parts.shape[:-1]) - low.sum(axis=-1))[..., None]
+        place = np.argsort(np.argsort(low - parts, axis=-1, kind="stable"), axis=-1)
+        cells = low + (place < up)
+    for axis in range(values.ndim):
+        cells = np.concatenate([cells, cells.sum(axis=axis, keepdims=True)], axis=axis)
+    result: npt.NDArray[np.int64] = cells.astype(np.int64)
+    return result
 
 
 def _sums(groups: pl.DataFrame) -> pl.DataFrame:

@@ -227,9 +227,7 @@ class QuotedSql:
 
         def agreeing() -> Answer:
             self._refuse_disagreeing()
-            moved = replace(
-                about, bias=(*asked.bias, "counts were moved to add up; intervals are of what was measured")
-            )
+            moved = replace(about, bias=(*asked.bias, "counts were moved to add up"))
             return Answer(moved, partial(found, agreeing=True), loss=left_out)
 
         left_out = None
@@ -248,6 +246,9 @@ class QuotedSql:
                             " add up to their totals; give all groups as keys=.")  # fmt: skip
         if not asked.counts or asked.numbers:
             raise PlanError("consistent(): only counts are made to add up; ask the query for COUNT alone.")
+        if asked.stepped is not None or any(one.find(exp.Distinct) for one in asked.released["count"]):
+            raise PlanError("consistent(): COUNT(DISTINCT ...) of a total is not the sum of those of its parts, since"
+                            " what is in two of them counts once in it.")  # fmt: skip
         for item in asked.items:
             names = () if type(item.node).__name__ == "Column" else (one.name for one in item.node.find_all(exp.Column))
             if any(name.startswith("count ") for name in names):

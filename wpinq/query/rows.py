@@ -13,9 +13,12 @@ from wpinq.core.records.blocks import Blocks
 from wpinq.core.records.schema import Kind
 from wpinq.core.state.workers import in_order
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
-from wpinq.postprocess.margins import consistent
+from wpinq.postprocess.margins import consistent, cube_noise, cube_sizes
 from wpinq.query.datetimes import as_time
 from wpinq.query.statement import Statement
+
+FAR = 0.999
+"""The level up to which a sum of noises is drawn."""
 
 
 def finished(
@@ -32,7 +35,8 @@ def finished(
         level: How often an interval holds.
         simultaneous: Whether all intervals of a column do together.
         least: Where differences of what was published are shown, the threshold that they pass too.
-        agreeing: Whether counts are moved so that they add up. Their intervals are those of what was measured.
+        agreeing: Whether counts are moved so that they add up. Their intervals are then those of what was measured, but
+            of a whole cube, where what is left of the noise is known.
     """
     bins = max(groups.rows, 1) if simultaneous else 1
     halves = [half_of(asked, item, level, bins) for item in counted]
@@ -42,9 +46,7 @@ def finished(
     def left(block: pl.DataFrame) -> pl.DataFrame:
         counts = _counts(asked, block, counted, halves)
         if agreeing:
-            counts[::3] = [
-                pl.Series(one.name, consistent(block, one.cast(pl.Float64).to_numpy())) for one in counts[::3]
-            ]
+            counts = _agreeing(block, counts, counted, float(1 - (1 - level) / bins), halves)
         return _kept(asked, block, [*counts, *_named(ends, kinds)])
 
     blocks = iter([groups.whole.unique(maintain_order=True)] if agreeing else groups)
@@ -69,6 +71,24 @@ def finished(
         for label, name in measured.items()
         if f"low {name}" in frame.columns
     }
+
+
+def _agreeing(
+    groups: pl.DataFrame, counts: Sequence[pl.Series], counted: Sequence[Measurement], level: float,
+    halves: Sequence[float],
+) -> list[pl.Series]:  # fmt: skip
+    """Counts that add up, with the ends of intervals, from those that were measured."""
+    sizes, result = cube_sizes(groups), []
+    for place, (item, half) in enumerate(zip(counted, halves, strict=True)):
+        count, *ends = counts[3 * place : 3 * place + 3]
+        moved = pl.Series(count.name, consistent(groups, count.cast(pl.Float64).to_numpy()))
+        if sizes is not None:
+            noise = tuple(NoiseTerm(float(item.scale) * part, many, item.gaussian) for part, many in cube_noise(sizes))
+            # far out too little was drawn to tell; there one noise is wider than so many parts of it
+            left = min(half, half_width(noise, level)) if level < FAR or item.gaussian else half
+            ends = [(moved - left).alias(ends[0].name), (moved + left).alias(ends[1].name)]
+        result += [moved, *ends]
+    return result
 
 
 def half_of(asked: Statement, count: Measurement, level: Fraction, bins: int = 1) -> float:

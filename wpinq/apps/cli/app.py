@@ -20,6 +20,7 @@ COMMANDS = {
     "audit": "audit",
     "explain": "explain",
     "sql": "sql",
+    "table": "table",
     "check": "check",
     "ledger": "ledger",
     "publish": "publish",

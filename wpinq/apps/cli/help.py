@@ -16,17 +16,19 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
                          "bound_epsilon", "bound_bins"),
     "Records": ("source", "public", "where", "derive", "columns", "header", "format", "separator", "decimal",
                 "encoding", "table", "tz", "data_version", "name"),
-    "What is asked": ("of", "observe", "keys", "bounds", "epsilon", "mechanism", "split", "method",
-                      "prior", "mutual", "bipartite", "seed", "chains", "steps", "show_loss", "explain", "functions"),
+    "What is asked": ("of", "down", "across", "categories", "other", "listed", "total", "observe", "keys", "bounds",
+                      "epsilon", "mechanism", "split", "method", "prior", "mutual", "bipartite", "seed", "chains",
+                      "steps", "show_loss", "explain", "functions"),
     "What it may cost": ("budget", "ledger", "delta", "rho", "ledger_delta", "ledger_rho", "accounting",
                          "repeat", "analyst"),
     "A stream": ("follow", "every", "lateness", "keep", "recover", "to", "status", "metrics", "listen"),
-    "Where answers go": ("json", "plot", "synthesize", "processes", "index"),
+    "Where answers go": ("html", "title", "save", "json", "plot", "synthesize", "processes", "index"),
 }  # fmt: skip
 """Options by subject, in the order of the help; what stands nowhere is under Others."""
 MOST = {
-    "unit", "at_most", "source", "where", "columns", "format", "of", "observe", "keys", "bounds", "epsilon",
-    "budget", "ledger", "follow", "every", "recover", "listen", "json", "plot", "synthesize", "explain",
+    "unit", "at_most", "source", "where", "columns", "format", "of", "down", "across", "categories", "observe", "keys",
+    "bounds", "epsilon", "budget", "ledger", "follow", "every", "recover", "listen", "html", "save", "json", "plot",
+    "synthesize", "explain",
 }  # fmt: skip
 """What `--help` says."""
 

@@ -134,11 +134,12 @@ class Answer:
 
         The groups that were given as `keys` must be all that have records: below each total all of its parts, or none.
         Then the sum of squared errors of all groups is never larger, whatever the noise was, and mostly much smaller.
-        An interval stays that of the number as it was measured, and holds as before.
+        An interval stays that of the number as it was measured, and holds as before; of a whole CUBE, of which every
+        set has all of its groups, it is that of the number that was moved, and narrower.
 
         Raises:
             PlanError: There are no several sets of keys or no counts, or their groups were published by a threshold, so
-                that what is below it is missing, or a column is computed from counts.
+                that what is below it is missing, or a column is computed from counts, or counts what is distinct.
             SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
         """
         if self._agreeing is None:

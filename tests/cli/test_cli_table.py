@@ -1,0 +1,53 @@
+"""`wpinq table`: a table from one charge, and what is refused before anything is."""
+
+import polars as pl
+import pytest
+
+
+@pytest.fixture
+def staff(tmp_path):
+    path = tmp_path / "staff.csv"
+    rows = [(f"p{i % 50}", "IT" if i % 3 else "HR", i % 2) for i in range(200)]
+    pl.DataFrame(rows, schema=["person", "team", "floor"], orient="row").write_csv(path)
+    return path
+
+
+def test_a_table_of_people(wpinq, staff, tmp_path, remaining):
+    values = tmp_path / "values.csv"
+    values.write_text("team,IT\nteam,HR\nfloor,0\nfloor,1\n")
+    page, saved, ledger = (tmp_path / name for name in ("t.html", "t.csv", "ledger"))
+    whom = ("--columns", "person,team,floor", "--unit", "person", "--at-most", "4")
+    what = ("--down", "team", "--across", "floor", "--categories", values, "--epsilon", 4000, "--listed")
+    asked = ("table", staff, *whom, *what, "--ledger", ledger)
+    done = wpinq(*asked, "--explain")
+    assert (done.code, done.err, ledger.exists()) == (0, "", False)
+    assert "one person" in done.out
+    done = wpinq(*asked, "--html", page, "--save", saved, "--title", "Staff")
+    assert (done.code, done.err, remaining(ledger)) == (0, "", 0)
+    assert done.out.startswith("Staff\n\nteam    0    1  all\nIT ")
+    assert pl.read_csv(saved, comment_prefix="#").filter(pl.col("team") == "all")["count"].to_list() == [100, 100, 200]
+    assert "<caption>Staff</caption>" in page.read_text()
+    again = wpinq(*asked)
+    assert (again.code, remaining(ledger)) == (0, 0) and "200" in again.out
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "match"),
+    [
+        ("team,IT\n", [], "give --epsilon"),
+        ("team,IT\n", ["--epsilon", "1", "--rho", "1"], "give --epsilon"),
+        ("nope,IT\n", ["--epsilon", "1"], "line 1: write COLUMN,VALUE"),
+        ("{", ["--epsilon", "1"], "no JSON of lists"),
+        ('{"team": [[1]]}', ["--epsilon", "1"], "no JSON of lists"),
+        ('{"team": []}', ["--epsilon", "1"], "list the values"),
+        ("", ["--epsilon", "1"], "list the values"),
+        ("team,IT\n", ["--epsilon", "1", "--save", "t.xlsx"], "must end in"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_before_a_ledger_is_made(wpinq, staff, tmp_path, text, more, match):
+    values, ledger = tmp_path / "values", tmp_path / "ledger"
+    values.write_text(text)
+    done = wpinq("table", staff, "--columns", "person,team,floor", "--down", "team", "--categories", values,
+                 "--ledger", ledger, *more)  # fmt: skip
+    assert match in done.refused()
+    assert not ledger.exists()

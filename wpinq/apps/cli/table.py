@@ -1,0 +1,137 @@
+"""`wpinq table`: counts by several columns with totals, as a page for readers, from one charge."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wpinq.apps.cli import arguments, options
+from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.outputs import check_outputs
+from wpinq.errors import PlanError, SourceError
+from wpinq.exact import positive
+
+
+@arguments.over(arguments.protected)
+def table(
+    place: Input,
+    *,
+    down: Annotated[
+        str, typer.Option(help="The columns at the side of the table: age,town.", metavar="COLUMNS", show_default=False)
+    ] = "",
+    across: Annotated[
+        str, typer.Option(help="The columns above it: sex.", metavar="COLUMNS", show_default=False)
+    ] = "",
+    categories: Annotated[
+        Path | None,
+        typer.Option(help="The values that the table has, which do not depend on the records: lines of COLUMN,VALUE, "
+                          'or JSON: {"sex": ["f", "m"]}. Of a column that is true or false they may be left out.',
+                     metavar="FILE", show_default=False),
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
+    ] = None,
+    rho: Annotated[
+        str | None,
+        typer.Option(metavar="RHO", show_default=False, help="What it costs instead, with Gaussian noise."),
+    ] = None,
+    budget: options.Budget = None,
+    other: Annotated[str, typer.Option(help="What records are counted under that have none of the values.")] = "other",
+    listed: Annotated[
+        bool, typer.Option("--listed", help="Leave records out that have none of the values, instead of --other.")
+    ] = False,
+    total: Annotated[str, typer.Option(help="What totals are called.")] = "all",
+    title: Annotated[str | None, typer.Option(help="The heading.", metavar="TEXT", show_default=False)] = None,
+    analyst: options.Analyst = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the table as a page here, for screens and paper.", metavar="OUT",
+                                  show_default=False),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write it with intervals here: .csv or .parquet.", metavar="OUT",
+                                  show_default=False),
+    ] = None,
+) -> None:  # fmt: skip
+    """Count records by several columns, with all totals, in whole numbers that add up.
+
+    Nothing is left out because it is small: each number, also of one person or none, has the same noise, and the table
+    says how far that moves it. With --unit it protects people, else one record.
+    """
+    import wpinq
+    from wpinq.apps.cli.show import budget_line, protects_line
+    from wpinq.core import sources
+    from wpinq.query.crosstab import layout
+
+    if (epsilon is None) is (rho is None):
+        raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
+    keep = {*place.places(), *([categories.resolve()] if categories else [])}
+    check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, keep)
+    side, above = _columns(down), _columns(across)
+    values, outside = read_categories(categories, [*side, *above]), None if listed else other
+    cost = None if epsilon is None else positive(epsilon, "--epsilon")
+    bell = None if rho is None else positive(rho, "--rho")
+    noise = "geometric" if bell is None else "gaussian"
+    empty = layout(place.limitless(), side, above, values, other=outside, total=total)
+    priced = wpinq.sql(f"EXPLAIN {empty.query}", {"records": empty.records}, keys=empty.groups, epsilon=cost, rho=bell,
+                       mechanism=noise)  # fmt: skip
+    if explain:
+        typer.echo(f"{priced}\n{protects_line(empty.records._node)}")
+        return
+    own = place if bell is None else replace(place, rho=None)
+    records = (
+        own.protect_to_spend(cost, bell) if budget is None else own.protect_as_allowed(positive(budget, "--budget"))
+    )
+    found = wpinq.table(
+        records, side, above, categories=values, other=outside, total=total, analyst=analyst, epsilon=cost, rho=bell,
+        mechanism=noise,
+    )  # fmt: skip
+    if html is not None:
+        found.html(html, title)
+    if save is not None:
+        found.save(save)
+    typer.echo("\n".join([*([title, ""] if title else []), repr(found), budget_line(sources(records._node)[0].ledger),
+                          *(f"Written: {path}" for path in (html, save) if path is not None)]))  # fmt: skip
+
+
+def _columns(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]:
+    """Read the values of each column.
+
+    Args:
+        path: A JSON object of lists, or lines of COLUMN,VALUE.
+        names: The columns of the table.
+
+    Raises:
+        SourceError: It cannot be read, or is of another form.
+    """
+    if path is None:
+        return {}
+    import msgspec
+
+    call = f"--categories {path}"
+    try:
+        text = path.read_text("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            found = msgspec.json.decode(text, type=dict[str, list[str | int | bool]])
+            return {name: [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
+                    for name, values in found.items()}  # fmt: skip
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+    except (msgspec.DecodeError, RecursionError):
+        raise SourceError(f'{call}: is no JSON of lists: {{"sex": ["f", "m"]}}.') from None
+    result: dict[str, list[str]] = {}
+    for place, row in enumerate(csv.reader(text.splitlines()), 1):
+        if not row:
+            continue
+        if len(row) != 2 or row[0] not in names:
+            raise SourceError(f"{call}, line {place}: write COLUMN,VALUE, where the column is one of the table.")
+        result.setdefault(row[0], []).append(row[1])
+    return result

@@ -1,0 +1,89 @@
+"""A cross table as an office prints it: spanning heads, totals, and below it how far noise moves the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from wpinq.html import parts
+
+STYLE = """\
+body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:#15181c}}
+.wpinq{max-width:72rem;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif}
+.wpinq .wide{overflow-x:auto}.wpinq caption{text-align:left;font-weight:600;font-size:1.15em;padding:0 0 .6em}
+.wpinq td.n,.wpinq thead th.n{text-align:right;padding:.28em .6em}.wpinq thead th.n[colspan]{text-align:center}
+.wpinq .t{font-weight:600;color:var(--ink)}.wpinq .f{color:var(--faint);font-style:italic}
+.wpinq tbody th{font-weight:400;color:var(--ink);font-size:1em}.wpinq tr.t>*{border-bottom:2px solid var(--line)}
+@media print{body{background:#fff}.wpinq{margin:0;max-width:none;--ink:#000;--faint:#444;--line:#999}
+.wpinq .wide{overflow:visible}.wpinq tr{break-inside:avoid}}
+"""
+
+
+def page(
+    title: str, keys: Sequence[tuple[str, Sequence[str]]], down: int, counts: npt.NDArray[np.int64], *, half: float,
+    notes: Sequence[str],
+) -> str:  # fmt: skip
+    """The table as one HTML page that needs no network and no script.
+
+    Args:
+        title: Its heading.
+        keys: The name of each key and its values; the last value is the total.
+        down: How many of the keys stand at the side; the others stand above.
+        counts: An axis for each key.
+        half: How far noise moves a number; one that is nearer to zero is set apart.
+        notes: Sentences below it.
+    """
+    side, above = keys[:down], keys[down:]
+    heads = list(product(*(range(len(values)) for _, values in above)))
+    lines = [f"<caption>{escape(title)}</caption><thead>", *_head(side, above), "</thead><tbody>"]
+    rows = counts.reshape(-1, len(heads))
+    before: tuple[int, ...] = ()
+    for place, row in zip(product(*(range(len(values)) for _, values in side)), rows.tolist(), strict=True):
+        total = _is_total(place, side)
+        names = [
+            "" if place[: depth + 1] == before[: depth + 1] and depth < down - 1 else values[at]
+            for depth, (at, (_, values)) in enumerate(zip(place, side, strict=True))
+        ]
+        cells = [
+            _cell(number, half, total=total or _is_total(head, above)) for number, head in zip(row, heads, strict=True)
+        ]
+        named = "".join(f'<th scope="row">{escape(name)}</th>' for name in names)
+        lines.append(f"<tr{' class=t' if total else ''}>{named}{''.join(cells)}</tr>")
+        before = place
+    body = "\n".join([*lines, "</tbody>"])
+    said = "".join(parts.text(note) for note in notes)
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    return (
+        f"<!doctype html>\n<html lang=en><head>{head}<style>{parts.look()}{STYLE}</style></head><body>"
+        f'<main class="wpinq"><div class="wide"><table>{body}</table></div>{said}</main></body></html>\n'
+    )
+
+
+def _head(side: Sequence[tuple[str, Sequence[str]]], above: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """A row for each key that stands above; the last one names the keys at the side, too."""
+    named = "".join(f'<th scope="col">{escape(name)}</th>' for name, _ in side)
+    if not above:
+        return [f'<tr>{named}<th scope="col" class="n">count</th></tr>']
+    lines, times = [], 1
+    for depth, (name, values) in enumerate(above):
+        span = int(np.prod([len(after) for _, after in above[depth + 1 :]], dtype=int))
+        wide = f' colspan="{span}"' if span > 1 else ""
+        cells = "".join(f'<th scope="col" class="n"{wide}>{escape(value)}</th>' for value in [*values] * times)
+        last = depth == len(above) - 1
+        first = named if last else f'<th colspan="{max(len(side), 1)}">{escape(name)}</th>' if side else ""
+        lines.append(f"<tr>{first}{cells}</tr>")
+        times *= len(values)
+    return lines
+
+
+def _is_total(place: Sequence[int], keys: Sequence[tuple[str, Sequence[str]]]) -> bool:
+    return any(at == len(values) - 1 for at, (_, values) in zip(place, keys, strict=True))
+
+
+def _cell(number: int, half: float, *, total: bool) -> str:
+    kind = f"n{' t' if total else ''}{' f' if abs(number) < half else ''}"
+    return f'<td class="{kind}">{number:,}</td>'

@@ -1,0 +1,318 @@
+"""Cross tables: counts by several columns with all totals, from one charge, in whole numbers that add up."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.arguments import MAPPING, NAME, NOTHING, PATH, TEXT, takes
+from wpinq.core.measurements.answer import Answer
+from wpinq.core.pricing.privacy_cost import LAPLACE
+from wpinq.core.records.kinds import TYPES
+from wpinq.core.records.schema import Kind
+from wpinq.errors import PlanError
+from wpinq.exact import Amount
+from wpinq.postprocess import shown
+from wpinq.postprocess.degrees.synthesis.writers import replacing
+from wpinq.postprocess.margins import whole
+from wpinq.query.answer import sql
+from wpinq.query.contribution import rebounded
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from wpinq.collection import Collection
+
+CALL = "table"
+MOST = 6
+"""Columns of a table: each doubles the totals that share epsilon."""
+CELLS = 1_000_000
+"""Counts of a table, with its totals."""
+LISTED = {Kind.TEXT, Kind.INT, Kind.BOOL, Kind.DATE}
+"""Kinds of columns whose values can be listed."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A cross table of noisy counts that add up. Using it costs nothing more.
+
+    Attributes:
+        answer: The counts as they add up before they are made whole, with intervals, and what they cost.
+        keys: For each column its name and its values, the last of which is the total.
+        down: How many of the columns stand at the side; the others stand above.
+    """
+
+    answer: Answer
+    keys: tuple[tuple[str, tuple[str, ...]], ...]
+    down: int
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """The counts: an axis for each column, whose last place is the total."""
+        return whole(self.answer.frame["count"].to_numpy().reshape([len(values) for _, values in self.keys]))
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """A row for each count: the value or the total of each column, the count, and its interval, `low` and `high`.
+
+        The interval is of the number before it was made whole, and so holds the true one as often as it says.
+        """
+        found = self.answer.frame
+        labels = [pl.col(name).fill_null(values[-1]) for name, values in self.keys]
+        counts = pl.Series("count", self.counts.reshape(-1))
+        return found.select(*labels, counts, "low", "high")
+
+    @property
+    def half(self) -> float:
+        """How far noise moves a count before it is made whole, with probability 0.95."""
+        found = self.answer.frame
+        return float((found["high"] - found["low"]).max() or 0) / 2  # type: ignore[arg-type]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of it, in sentences."""
+        about = self.answer.about
+        return (
+            f"Counted {shown.whose(about)}.",
+            f"Noise moves each number by {self.half:,.4g} at most with probability 0.95; those nearer to zero may be"
+            " zero, and one below zero stands for a small one.",
+            "All numbers add up. They are whole along the columns in their order, each within one of the best estimate;"
+            " other totals are sums of their parts, and may be moved by more.",
+            *shown.footnotes(about)[1:],
+        )
+
+    @takes(path=PATH, title=TEXT | NOTHING)
+    def html(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> str:
+        """The table as one page for readers, on screens and on paper; it is written too, where a file is named.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        from wpinq.postprocess.crosstab import page
+
+        heading = title or f"Records by {' and '.join(name for name, _ in self.keys)}"
+        result = page(heading, self.keys, self.down, self.counts, half=self.half, notes=self.notes)
+        if path is not None:
+            with replacing("html", Path(path), (".html", ".htm")) as file:
+                file.write(result.encode())
+        return result
+
+    @takes(path=PATH)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `frame` and what describes it: `.csv` or `.parquet`, as `Answer.save` does.
+
+        Raises:
+            SourceError: The suffix is another, or the place cannot be written.
+        """
+        from wpinq.core.measurements.saved import save
+
+        save(self.frame, {**self.answer.about, "notes": self.notes}, path, (".csv", ".parquet"))
+
+    def __repr__(self) -> str:
+        head, *rows = self._texts()
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        lines = [
+            "  ".join(
+                text.ljust(width) if place < self.down else text.rjust(width)
+                for place, (text, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in (head, *rows)
+        ]
+        return "\n".join([*lines, *self.notes])
+
+    def _texts(self) -> list[list[str]]:
+        """The table as texts, its head first."""
+        side, above = self.keys[: self.down], self.keys[self.down :]
+        heads = ["count"] if not above else [" ".join(place) for place in _product(above)]
+        rows = self.counts.reshape(-1, len(heads)).tolist()
+        names = list(_product(side)) if side else [()]
+        body = [[*name, *(f"{number:,}" for number in row)] for name, row in zip(names, rows, strict=True)]
+        return [[*(name for name, _ in side), *heads], *body]
+
+    def _repr_html_(self) -> str:
+        from wpinq.html import parts
+
+        head, *rows = self._texts()
+        return parts.framed("Cross table", parts.table(head, rows), *(parts.text(note) for note in self.notes))
+
+
+def _product(keys: Sequence[tuple[str, tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    result: list[tuple[str, ...]] = [()]
+    for _, values in keys:
+        result = [(*before, value) for before in result for value in values]
+    return result
+
+
+@takes(categories=MAPPING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
+def table(
+    records: Collection,
+    down: str | Sequence[str] = (),
+    across: str | Sequence[str] = (),
+    *,
+    categories: Mapping[str, Sequence[Any]],
+    epsilon: Amount | None = None,
+    rho: Amount | None = None,
+    delta: Amount | None = None,
+    mechanism: str = LAPLACE,
+    at_most: int | None = None,
+    per: tuple[str, int] | None = None,
+    other: str | None = "other",
+    total: str = "all",
+    name: str | None = None,
+    analyst: str | None = None,
+) -> Table:
+    """Count records by several columns, with all totals, in whole numbers that add up.
+
+    Each record is counted once in each of the 2^k sets of k columns (`GROUP BY CUBE`), all of which share epsilon
+    equally. The counts are then moved as little as makes them add up, which leaves less noise, and made whole. A person
+    who has several records counts so often, up to the bound. Nothing is left out because it is small.
+
+    Args:
+        records: What is counted.
+        down: The columns at the side of the table.
+        across: The columns above it.
+        categories: For each column the values that the table has; they do not depend on the records. Of a column that
+            is true or false they may be left out.
+        epsilon: What it costs one person in all, exact.
+        rho: Instead of epsilon, with Gaussian noise.
+        delta: What goes with epsilon of Gaussian noise.
+        mechanism: What adds noise; see `measure`.
+        at_most: How many records of each person are counted, where that was not said before.
+        per: A column and a number: of one person's records with the same value of it no more are kept.
+        other: What records are counted under that have none of the values; None leaves them out of the table.
+        total: What totals are called.
+        name: Tells repetitions apart, and names the charge in the ledger.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
+
+    Raises:
+        PlanError: The columns or categories do not fit; nothing was charged.
+        BudgetError: It costs more than is left; nothing was charged.
+        SourceError, EngineError, LedgerError: The dataflow could not run.
+
+    Source: least squares over margins as in Hay et al., PVLDB 3(1), 2010; see `Answer.consistent`.
+
+    >>> import wpinq
+    >>> rows = [("ann", "IT"), ("bob", "IT"), ("eve", "HR")]
+    >>> staff = wpinq.protect(rows, budget=99, columns={"who": str, "team": str})
+    >>> wpinq.table(staff, "team", categories={"team": ["HR", "IT"]}, other=None, epsilon=99).counts.tolist()
+    [1, 2, 3]
+    """
+    made = layout(records, down, across, categories, other=other, total=total, bound=(at_most, per))
+    answer = sql(
+        made.query, {"records": made.records}, keys=made.groups, epsilon=epsilon, rho=rho, delta=delta,
+        mechanism=mechanism, name=name, analyst=analyst,
+    )  # fmt: skip
+    return Table(answer.consistent(), made.keys, made.down)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a table asks, before anything is charged.
+
+    Attributes:
+        query: The query that counts.
+        records: What it counts, as `records`: the label of each column.
+        keys: For each column its name and its labels, the last of which is the total.
+        down: How many of the columns stand at the side.
+    """
+
+    query: str
+    records: Collection
+    keys: tuple[tuple[str, tuple[str, ...]], ...]
+    down: int
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """All groups of the cube, in the order of the table."""
+        frame = pl.DataFrame({"grouping": [0]}, schema={"grouping": pl.Int64})
+        for name, values in self.keys:
+            column = pl.DataFrame({name: [*values[:-1], None]}, schema={name: pl.String})
+            frame = frame.join(column, how="cross", maintain_order="left_right").with_columns(
+                grouping=2 * pl.col("grouping") + pl.col(name).is_null().cast(pl.Int64)
+            )
+        return frame.select(*(name for name, _ in self.keys), "grouping")
+
+
+def layout(
+    records: Collection,
+    down: str | Sequence[str],
+    across: str | Sequence[str],
+    categories: Mapping[str, Sequence[Any]],
+    *,
+    other: str | None,
+    total: str,
+    bound: tuple[int | None, tuple[str, int] | None] = (None, None),
+) -> Layout:
+    """Read what a table is to be.
+
+    Args:
+        bound: How many records of each person are counted, and how many with the same value. The other arguments are
+            those of `table`.
+
+    Raises:
+        PlanError: The columns or categories do not fit.
+    """
+    side = _names(down, "down")
+    names = [*side, *_names(across, "across")]
+    if not names or len(set(names)) < len(names) or len(names) > MOST:
+        raise PlanError(f"{CALL}: give one to {MOST} different columns, down and across.")
+    if unknown := [str(one) for one in categories if one not in names]:
+        raise PlanError(f"{CALL}(categories=...): {unknown[0]!r} is no column of the table.")
+    records = rebounded({"records": records}, *bound)["records"]
+    keys = tuple((one, _labels(records, one, categories.get(one), other, total)) for one in names)
+    if math.prod(len(values) for _, values in keys) > CELLS:
+        raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
+    listed = ", ".join('"{}"'.format(one.replace('"', '""')) for one in names)
+    query = f'SELECT {listed}, COUNT(*) AS "count" FROM records GROUP BY CUBE ({listed})'  # noqa: S608  names are quoted
+    return Layout(query, _in_categories(records, keys, other), keys, len(side))
+
+
+def _names(given: str | Sequence[str], word: str) -> list[str]:
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise PlanError(f"{CALL}({word}=...): give the name of a column, or a list of names.")
+    return list(names)
+
+
+def _labels(
+    records: Collection, name: str, given: Sequence[Any] | None, other: str | None, total: str
+) -> tuple[str, ...]:
+    """What the table calls the values of a column, then those that are not listed, then the total."""
+    kind = records._node.schema[name].kind
+    if kind not in LISTED:
+        raise PlanError(f"{CALL}: column {name!r} holds {kind.value}; derive a column of text, such as a band of it.")
+    if given is None and kind is Kind.BOOL:
+        given, other = ("false", "true"), None
+    if not isinstance(given, (list, tuple)) or not given:
+        raise PlanError(f"{CALL}(categories=...): list the values of {name!r}, which do not depend on the records.")
+    if any(not isinstance(value, str) and TYPES.get(type(value)) is not kind for value in given):
+        raise PlanError(f"{CALL}(categories=...): the values of {name!r} are {kind.value}.")
+    labels = [str(value).lower() if kind is Kind.BOOL else str(value) for value in given]
+    labels += [] if other is None else [other]
+    if any(not label.isprintable() for label in (*labels, total)):
+        raise PlanError(f"{CALL}: a value of {name!r}, other= or total= holds what cannot be printed.")
+    if len({*labels, total}) < len(labels) + 1:
+        raise PlanError(f"{CALL}: two values of {name!r} have one name, or that of other= or total=.")
+    return (*labels, total)
+
+
+def _in_categories(records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], other: str | None) -> Collection:
+    """Each record with the label of each column."""
+    labelled = []
+    for name, values in keys:
+        text = pl.col(name).cast(pl.String, strict=False)
+        listed = text.is_in(list(values[:-1]))
+        if other is None or values[-2] != other:
+            records = records.filter(listed)
+            labelled.append(text.alias(name))
+        else:
+            labelled.append(pl.when(listed).then(text).otherwise(pl.lit(other)).alias(name))
+    return records.map(labelled)

@@ -111,6 +111,7 @@ EXTRAS = {
     "graphs": ("networkx",),
     "kafka": ("confluent_kafka",),
     "mbi": ("mbi",),
+    "mcp": ("mcp",),
     "metrics": ("prometheus_client",),
     "openlineage": ("openlineage",),
     "plot": ("matplotlib",),

@@ -25,7 +25,7 @@ FLOORS = [
     {"query", "testing", "graphs", "distributed"},
     {"remote"},
     {"__init__"},
-    {"scripts"},
+    {"agents", "scripts"},
     {"publish"},
     {"tools"},
     {"serve"},

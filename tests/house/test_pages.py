@@ -1,6 +1,7 @@
 """Pages of the documentation: each block runs, each command that is shown exists, everything public is listed."""
 
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -73,10 +74,11 @@ def test_sql_on_the_command_line_is_answered(workplace):
     assert "Page 2" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("page", pages("py", "toml"))
+@pytest.mark.parametrize("page", pages("py", "toml", "json"))
 def test_what_is_only_shown_is_well_formed(page):
-    for language, text in blocks(page, "py", "toml"):
-        compile(text, page, "exec") if language == "py" else tomllib.loads(text)
+    read = {"py": lambda text: compile(text, page, "exec"), "toml": tomllib.loads, "json": json.loads}
+    for language, text in blocks(page, *read):
+        read[language](text)
 
 
 def commands(text):
@@ -124,7 +126,7 @@ def test_the_page_of_commands_has_every_command_and_option(monkeypatch):
 
 def test_no_language_is_unknown():
     found = re.findall(r"^```(\w+)", "".join(path.read_text() for path in DOCUMENTS.glob("*.md")), re.MULTILINE)
-    assert set(found) <= {"python", "bash", "sh", "py", "toml", "ini", "bibtex", "yaml", "crontab"}
+    assert set(found) <= {"python", "bash", "sh", "py", "toml", "ini", "bibtex", "yaml", "crontab", "json"}
 
 
 def test_the_site_has_every_page():

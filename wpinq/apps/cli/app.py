@@ -25,6 +25,7 @@ COMMANDS = {
     "ledger": "ledger",
     "publish": "publish",
     "serve": "serve",
+    "mcp": "mcp",
     "token": "token",
 }
 """The module of each command. It holds a function of its name, or commands of its own as `app`."""

@@ -1,0 +1,1 @@
+"""What agents may ask of a server by the Model Context Protocol. See README.md here."""

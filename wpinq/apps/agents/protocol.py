@@ -1,0 +1,68 @@
+"""The tools over the Model Context Protocol. Only here is its library loaded, and with it pydantic."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from wpinq.apps.agents.tools import INSTRUCTIONS, TOOLS, Desk
+from wpinq.errors import installed
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+
+def server(desk: Desk) -> Server[Any]:
+    """A server of the protocol, whose calls arrive at a desk.
+
+    Args:
+        desk: Who answers them.
+    """
+    import anyio.to_thread
+    from mcp.server.lowlevel import Server
+    from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+
+    listed = ListToolsResult(
+        tools=[
+            Tool(
+                name=one.name, description=one.said, input_schema=one.schema,
+                annotations=ToolAnnotations(
+                    read_only_hint=not one.spends, destructive_hint=one.spends, idempotent_hint=True,
+                    open_world_hint=False,
+                ),
+            )
+            for one in TOOLS.values()
+        ]
+    )  # fmt: skip
+
+    async def tools(_: Any, __: Any) -> ListToolsResult:
+        return listed
+
+    async def call(_: Any, asked: Any) -> CallToolResult:
+        answer = partial(desk.call, asked.name, asked.arguments)
+        found, refused = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True)
+        text = msgspec.json.encode(found)
+        return CallToolResult(
+            content=[TextContent(text=text.decode())], structured_content=msgspec.json.decode(text), is_error=refused
+        )
+
+    made: Server[Any] = Server(
+        "wpinq", version=installed(), instructions=INSTRUCTIONS, on_list_tools=tools, on_call_tool=call
+    )
+    made.middleware.clear()  # it would trace calls to wherever the environment says
+    return made
+
+
+def over_stdio(desk: Desk) -> None:
+    """Serve one agent over standard input and output, until the input ends."""
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    async def run() -> None:
+        made = server(desk)
+        async with stdio_server() as (reads, writes):
+            await made.run(reads, writes, made.create_initialization_options())
+
+    anyio.run(run)

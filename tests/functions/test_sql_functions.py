@@ -79,7 +79,14 @@ TRUTHS = """
 starts_with(page, '/') | starts_with(page, page) | page ~ '^/' | page ~* 'id=[0-9]' | page !~ '[?]$' | NOT page ~ '\\s'
 regexp_like(page, 'MIXED', 'i') | page ~ 'a.b' | page ~ 'k.b' | page ~ '\\Aa' | page ~ 'c\\Z' | page ~ '^$'
 at >= '2026-03-29' | at < '2026-03-29 02:30:00+02' | at = clock | at > day | day <= at | clock < '2026-03-29 02:00'
-at BETWEEN '2000-01-01' AND '2026-03-30' | page ~ '\\mex' | page ~ '(a|b)[.]' | page ~ '[$\\\\]'"""
+at BETWEEN '2000-01-01' AND '2026-03-30' | page ~ '\\mex' | page ~ '(a|b)[.]' | page ~ '[$\\\\]'
+page SIMILAR TO '%id=[0-9]+%' | page SIMILAR TO 'a.b.c' | page SIMILAR TO 'a_b_c' | page SIMILAR TO '(_\\._)+%'
+page SIMILAR TO '%(break|ID)%' | page SIMILAR TO 'ID=4|\\?{2}' | page SIMILAR TO '' | NOT page SIMILAR TO '%\\mex%'
+page SIMILAR TO '%[?^]id%' | page SIMILAR TO '[^/]*' | page SIMILAR TO '$1 \\\\ /a' | page SIMILAR TO '%[\\d]'
+page SIMILAR TO 'a!.b%' ESCAPE '!' | page NOT SIMILAR TO '!?!?' ESCAPE '!' | page SIMILAR TO '[\\$]1%' ESCAPE '!'
+page SIMILAR TO NULL | page SIMILAR TO '$1 \\ /a' ESCAPE '' | page SIMILAR TO '.*'
+n BETWEEN SYMMETRIC 10 AND -1 | n NOT BETWEEN SYMMETRIC 3 AND 0 | x BETWEEN SYMMETRIC n AND 2
+n BETWEEN SYMMETRIC NULL AND 0 | day BETWEEN SYMMETRIC '2026-12-31' AND '2000-01-01'"""
 CASES = [text.strip() for block in (TEXTS, NUMBERS, TIMES, TRUTHS) for line in block.split("\n")
          for text in line.split(" | " if block in (TEXTS, TRUTHS) else "|") if text.strip()]  # fmt: skip
 TRIED = """

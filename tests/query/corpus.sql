@@ -331,8 +331,17 @@ SELECT COUNT(age) FROM people AS "a b" WHERE "a b".age > 20
 SELECT SUM(a), SUM(b), SUM(c) FROM (SELECT LN(income + 2) AS a, SQRT(income) AS b, income / 2 AS c FROM people) AS q
 SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.id = p.id)
 SELECT COUNT(*) FROM people WHERE id IN (SELECT id FROM visits)
+SELECT COUNT(*) FROM people WHERE town SIMILAR TO 'R%'
+SELECT TOP 5 educ, COUNT(*) FROM people GROUP BY educ
+SELECT STD(age) FROM people
+SELECT SD(age), ANON_STDDEV_POP(age), ANON_VAR_POP(age) FROM people
+SELECT ANON_PERCENTILE_CONT(age, 0.5) FROM people
+SELECT PERCENTILE_CONT(age, 0.9), ANON_MEDIAN(age) FROM people
+SELECT COUNT(*) FROM people WHERE age BETWEEN SYMMETRIC 50 AND 30
+SELECT COUNT(*) FROM people WHERE town NOT SIMILAR TO '(R|O)(o|s)%'
+SELECT TOP (3) sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC
+SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC FETCH FIRST 1 ROWS ONLY
 -- refused
-SELECT COUNT(*) FROM people WHERE town SIMILAR TO 'R%' -> The list: wpinq sql --functions
 SELECT AGE(born) AS a, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
 SELECT MD5(town) AS m, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
 SELECT COUNT(*) FROM people WHERE age > ALL (SELECT COUNT(*) FROM towns) -> ask for a number first
@@ -345,7 +354,7 @@ SELECT AVG(c) FROM (SELECT COUNT(*) AS c FROM visits) AS t -> aggregate in the q
 SELECT page, SUM(spent) / (SELECT SUM(spent) FROM visits) FROM visits GROUP BY page -> ask for a number first
 SELECT age AS a, ROW_NUMBER() OVER (PARTITION BY sex ORDER BY age) FROM people -> neither in GROUP BY nor counted
 SELECT SUM(n) FROM (SELECT id, page, ROW_NUMBER() OVER (PARTITION BY id ORDER BY spent) AS n FROM visits) AS t -> GROUP BY in a subquery
-SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM people -> WITH cannot stand here
+SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM people -> leave it out: all that is asked here is private
 SELECT COUNT(*) FROM people FULL JOIN visits USING (id) -> only JOIN and LEFT JOIN
 SELECT COUNT(*) FROM people p JOIN visits v ON p.age > v.spent -> Join ON the column of the people
 SELECT COUNT(*) FROM nobody -> there are 'towns', 'plans'
@@ -360,11 +369,9 @@ SELECT CASE WHEN age > 90 THEN 1 ELSE 0 END AS age FROM people -> neither in GRO
 SELECT a.id, b.income FROM people AS a JOIN people AS b ON b.id = a.id -> neither in GROUP BY nor counted
 SELECT SUM(SUM(age)) FROM people -> is an aggregate
 SELECT educ, AVG(income) FROM people GROUP BY income -> neither in GROUP BY nor counted
-SELECT TOP 5 educ, COUNT(*) FROM people GROUP BY educ -> write LIMIT
 SELECT RANDOM(), COUNT(*) FROM people -> another value every time
 SELECT CURRENT_TIMESTAMP - seen, COUNT(*) FROM visits GROUP BY seen -> another value every time
 SELECT COUNT(*) FROM people TABLESAMPLE BERNOULLI (1) REPEATABLE (200) -> no plain table
-SELECT STD(age) FROM people -> write STDDEV
 SELECT ANON_COUNT(*, 0.1) FROM people GROUP BY age -> whose noise epsilon= pays for
 SELECT CORR(age, income) FROM people -> other aggregates are not
 SELECT STRING_AGG(town, ',') FROM people -> other aggregates are not
@@ -378,3 +385,8 @@ SELECT COUNT(*) FROM (SELECT id FROM visits ORDER BY seen LIMIT 10) t -> which r
 SELECT SUM(seen) FROM visits -> compute a number from it first
 SELECT COUNT(*) + LAPLACE(1) FROM people -> there is no function LAPLACE
 DROP TABLE people -> DROP is not answered
+SELECT TOP 5 PERCENT educ, COUNT(*) FROM people GROUP BY educ -> write TOP 10, or LIMIT 10
+SELECT educ, COUNT(*) FROM people GROUP BY educ ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES -> write FETCH FIRST 10 ROWS ONLY
+SELECT ANON_SUM(age CLAMPED BETWEEN 0 AND 120) FROM people -> declare bounds beside the query
+SELECT ANON_QUANTILES(age, 4) FROM people -> write PERCENTILE_CONT(x, 0.25) for each share
+SELECT COUNT(*, contribution_bounds_per_group => (0, 10)) FROM people -> COUNT(x), COUNT(DISTINCT x)

@@ -55,16 +55,18 @@ LISTED = (
 
 
 MEANT = {
-    **dict.fromkeys(("STD", "SD"), "STDDEV, or STDDEV_POP"),
-    **dict.fromkeys(("ANON_COUNT", "ANON_SUM", "ANON_AVG"), "COUNT, SUM or AVG, whose noise epsilon= pays for"),
+    **dict.fromkeys(("ANON_QUANTILES", "ANON_NTILE"), "PERCENTILE_CONT(x, 0.25) for each share, and declare bounds="),
+    "TOP": "LIMIT 10 at the end",
 }
-"""Names of aggregates in other databases and libraries that mean several things, and what to write instead."""
+"""Names in other databases and libraries, and what to write instead."""
 
 
 def unknown_function(node: Any) -> str:
     """Why a function by an unknown name is not answered, and what to write instead."""
     name = str(node.name).upper()
     known = f"write {MEANT[name]}" if name in MEANT else LISTED
+    if name.startswith("ANON_") and name not in MEANT:
+        known = f"write {name[5:]}(x) alone, whose noise epsilon= pays for and whose range bounds= declares"
     return f"there is no function {shown(name)} here; {known}"
 
 

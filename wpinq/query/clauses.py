@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from wpinq.core.functions.sizes import copied
@@ -15,14 +16,19 @@ KNOWN = frozenset(
 )
 SAME = {
     **dict.fromkeys(("VAR", "ANON_VAR"), "Variance"),
-    "VARP": "VariancePop",
-    **dict.fromkeys(("STDEV", "ANON_STDDEV"), "Stddev"),
-    "STDEVP": "StddevPop",
+    **dict.fromkeys(("VARP", "ANON_VAR_POP"), "VariancePop"),
+    **dict.fromkeys(("STD", "SD", "STDEV", "ANON_STDDEV"), "Stddev"),
+    **dict.fromkeys(("STDEVP", "ANON_STDDEV_POP"), "StddevPop"),
+    "ANON_MEDIAN": "Median",
     **dict.fromkeys(("MEAN", "AVERAGE", "ANON_AVG"), "Avg"),
     "ANON_COUNT": "Count",
     "ANON_SUM": "Sum",
 }
 """Aggregates by the names that other databases and libraries give them."""
+TOP = re.compile(
+    r"\s*SELECT\s+(?:(?:ALL|DISTINCT)\s+)?(TOP\s*(?:(\d+)|\(\s*(\d+)\s*\)))\s+(PERCENT\b|WITH\b)?", re.IGNORECASE
+)
+"""TOP 10 of a query, which is LIMIT 10."""
 INSTEAD = {
     "windows": "a window looks at other records",
     "qualify": "a window looks at other records",
@@ -35,13 +41,31 @@ def plain_select(query: str) -> Any:
     Raises:
         PlanError: It is something else, or has a clause that is not answered.
     """
+    found = TOP.match(query)
+    if found is not None:
+        if found[4]:
+            raise PlanError(
+                f"{CALL}: {found[1]} {found[4]} is of other databases; write TOP 10, or LIMIT 10 at the end."
+            )
+        query = query[: found.start(1)] + " " * len(found[1]) + query[found.end(1) :]
     select = statement(query, CALL)
     if type(select).__name__ != "Select":
         kind = type(select).__name__
         word = str(select.name if kind == "Command" else kind).upper()
         raise PlanError(f"{CALL}: {word} is not answered here; write one SELECT.")
     refuse_unread(select)
+    if found is not None:
+        _limited(select, found[2] or found[3])
     return select.transform(_meant).transform(_unfiltered)
+
+
+def _limited(select: Any, most: str) -> None:
+    """Show so many rows alone."""
+    from sqlglot import exp
+
+    if select.args.get("limit") is not None:
+        raise PlanError(f"{CALL}: TOP and {shown(select.args['limit'])} both say how many rows; write one.")
+    select.set("limit", exp.Limit(expression=exp.Literal.number(most)))
 
 
 def refuse_unread(select: Any) -> None:
@@ -58,6 +82,12 @@ def refuse_unread(select: Any) -> None:
 
 
 def _meant(node: Any) -> Any:
+    """An expression with the names that it has in PostgreSQL, down to its parts."""
+    made = _renamed(node)
+    return node if made is node else made.transform(_meant, copy=False)
+
+
+def _renamed(node: Any) -> Any:
     """An aggregate by the name that it has in PostgreSQL."""
     from sqlglot import exp
 
@@ -73,9 +103,22 @@ def _meant(node: Any) -> Any:
         return exp.Count(this=exp.Distinct(expressions=[node.this]))
     if kind == "CountIf":
         return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=exp.Literal.number(1))]))
-    if kind == "Anonymous" and str(node.name).upper() in SAME and len(node.expressions) == 1:
-        return getattr(exp, SAME[str(node.name).upper()])(this=node.expressions[0])
+    called = str(node.name).upper() if kind == "Anonymous" else ""
+    if called in SAME and len(node.expressions) == 1:
+        return getattr(exp, SAME[called])(this=node.expressions[0])
+    if called == "ANON_PERCENTILE_CONT" and len(node.expressions) == 2:
+        return _percentile(*node.expressions)
+    if kind == "PercentileCont" and node.expression is not None:
+        return _percentile(node.this, node.expression)
     return node
+
+
+def _percentile(what: Any, share: Any) -> Any:
+    """PERCENTILE_CONT(x, 0.9) as PostgreSQL writes it."""
+    from sqlglot import exp
+
+    order = exp.Order(expressions=[exp.Ordered(this=what.copy())])
+    return exp.WithinGroup(this=exp.PercentileCont(this=share.copy()), expression=order)
 
 
 def _unfiltered(node: Any) -> Any:

@@ -23,7 +23,7 @@ def group_value(node: Any, term: Callable[[Any], Term]) -> tuple[str, tuple[Any,
         PlanError: It is none that is computed of a group, or of values that it is not for.
     """
     rule, what = type(node).__name__, node.this
-    if type(what).__name__ == "Star" and rule == "Count":
+    if type(what).__name__ == "Star" and rule == "Count" and not node.expressions:
         return "Rows", (), False
     distinct = type(what).__name__ == "Distinct"
     operands = tuple(what.expressions) if distinct else (what,)

@@ -167,7 +167,7 @@ class _Select(Reads):
     def _counted(self, kept: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
         """The collection whose bins are the groups and whose weights are the counts."""
         what = count.this
-        if type(what).__name__ == "Star":
+        if type(what).__name__ == "Star" and not count.expressions:
             return groups
         distinct = type(what).__name__ == "Distinct"
         asked = what.expressions if distinct else [what]

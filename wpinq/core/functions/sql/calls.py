@@ -84,6 +84,8 @@ FUNCTIONS = (
     _function("starts_with(text, start)", "whether it begins so", "StartsWith", "this expression", texts.starts),
     _function("text ~ 'pattern', ~*, !~, regexp_like(text, 'pattern', 'i')", "whether a pattern is found",
               "RegexpLike RegexpILike", "this expression flag", texts.matches),
+    _function("text SIMILAR TO 'pattern'", "whether a pattern of %, _, |, *, +, ?, {n}, (...) and [...] fits all of it",
+              "SimilarTo", "this expression", texts.similar),
     _function("regexp_replace(text, 'pattern', 'new', 'gi')", "the first match replaced, with g each",
               "RegexpReplace", "this expression replacement modifiers single_replace", texts.rewritten),
     _function("regexp_extract(text, 'pattern', group)", "what a group finds, 0 for all; NULL if nothing",

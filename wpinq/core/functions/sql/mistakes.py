@@ -9,6 +9,12 @@ from typing import Any
 
 WORDS = ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "BY", "HAVING", "LIMIT", "JOIN", "AND", "OR", "NOT", "LIKE", "AS",
          "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "DISTINCT", "INTERVAL")  # fmt: skip
+OTHERS = {
+    "TOP": "write LIMIT 10 at the end",
+    "CLAMPED": "leave it out, and declare bounds beside the query",
+    **dict.fromkeys(("DIFFERENTIAL_PRIVACY", "ANONYMIZATION"), "leave it out: all that is asked here is private"),
+}
+"""Words of other databases, and what to do instead."""
 NEAR = 2
 """The parser stops at most so many words behind a misspelt one, which it takes for a name."""
 
@@ -31,8 +37,9 @@ def told(text: str, error: dict[str, Any], skip: int = 0) -> str:
         if token.token_type.name == "VAR" and alike and abs(len(alike[0]) - len(word)) < 2:
             return f"{_at(token, skip)}: did you mean {alike[0]}? Found {token.text}"
     words = [token.text.upper() for token in tokens]
-    if "TOP" in words and place - words.index("TOP") in (0, 1):
-        return f"{_at(tokens[words.index('TOP')], skip)}: TOP is of other databases; write LIMIT 10 at the end"
+    for word, instead in OTHERS.items():
+        if word in words and place - words.index(word) in (-1, 0, 1):
+            return f"{_at(tokens[words.index(word)], skip)}: {word} is of other databases; {instead}"
     said = re.sub("^Required keyword: .* missing for .*", "something is missing", error.get("description") or "")
     said = re.sub(" but got <Token.*", "", said).rstrip(".") or "unreadable"
     if "Unexpected token" in said and tokens:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.core.functions.sql import calls as sqlcalls
-from wpinq.core.functions.sql import times
+from wpinq.core.functions.sql import texts, times
 from wpinq.core.functions.sql.terms import (
     NUMBERS,
     Term,
@@ -90,6 +90,8 @@ def _between(translator: Translator, node: Any) -> Term:
     asked = [translator.term(node.args[name]) for name in ("this", "low", "high")]
     value, low, high = (term.value for term in together(asked, translator.call)[0])
     result = (value >= low) & (value <= high)
+    if node.args.get("symmetric"):
+        result = result | ((value >= high) & (value <= low))
     return _truth(~result if node.args.get("negate") else result)
 
 
@@ -137,12 +139,12 @@ def _regex(pattern: str, escape: str, translator: Translator, node: Any) -> str:
 
 def _escaped(translator: Translator, node: Any) -> Term:
     known = {"this", "expression", "negate"}
-    mark = node.expression
-    if type(node.this).__name__ not in ("Like", "ILike") or type(mark).__name__ != "Literal" or len(mark.this) > 1:
+    mark, kind = node.expression, type(node.this).__name__
+    if kind not in ("Like", "ILike", "SimilarTo") or type(mark).__name__ != "Literal" or len(mark.this) > 1:
         raise translator.refused(node)
     if not {name for name, value in node.this.args.items() if value} <= known:
         raise translator.refused(node)
-    return _like(translator, node.this, mark.this)
+    return (texts.similar if kind == "SimilarTo" else _like)(translator, node.this, mark.this)
 
 
 def _numbers(translator: Translator, *nodes: Any) -> tuple[list[Node], Kind]:
@@ -272,7 +274,7 @@ RULES: dict[str, tuple[frozenset[str], Translation]] = {
     **dict.fromkeys(("And", "Or"), (BINARY, _chain)),
     "Not": (frozenset(["this"]), _not),
     "Is": (BINARY | {"negate"}, _is),
-    "Between": (frozenset(["this", "low", "high", "negate"]), _between),
+    "Between": (frozenset(["this", "low", "high", "negate", "symmetric"]), _between),
     "In": (frozenset(["this", "expressions", "negate"]), _in),
     **dict.fromkeys(("Like", "ILike"), (BINARY | {"negate"}, _like)),
     "Escape": (BINARY, _escaped),

@@ -17,6 +17,7 @@ SAME = frozenset("dDsSwWntr")
 META = frozenset(r"\.+*?()|[]{}^$#&-~")
 OTHER = {"A": r"\A", "Z": r"\z", "y": r"\b", "m": r"\b{start}", "M": r"\b{end}"}
 QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})(\??)")
+NAMED = re.compile(r"\[:[a-z]+:\]")
 FLAGS = "gi"
 REPLACED = {"&": "${0}", "\\": "\\", **{digit: f"${{{digit}}}" for digit in "123456789"}}
 
@@ -68,6 +69,36 @@ def pattern(text: str, flags: str = "") -> Pattern:
     return Pattern(result, groups)
 
 
+def similar_to(text: str, escape: str = "\\") -> str:
+    r"""A pattern of SIMILAR TO as a regular expression of PostgreSQL, which fits all of a text.
+
+    Source: PostgreSQL's `similar_escape`; a bracket that is first in brackets is in them, as from version 18 on.
+
+    Raises:
+        ValueError: It ends in its escape character, or has the separators of SUBSTRING.
+
+    >>> similar_to("a%(b|_).")
+    '^(?:a.*(?:b|.)\\.)$'
+    """
+    out, place, inside = [], 0, ""
+    while place < len(text):
+        letter, named = text[place], NAMED.match(text, place) if inside else None
+        part = letter if named is None else named[0]
+        place += len(part)
+        closes = letter == "]" and inside not in ("", "[", "[^")
+        if letter == escape:
+            if text[place : place + 1] in ("", '"'):
+                raise ValueError("the escape character is followed by nothing that it stands for")
+            part, place, closes = "\\" + text[place], place + 1, False
+        elif letter == "\\" or (not inside and letter in ".^$"):
+            part = "\\" + letter
+        elif not inside:
+            part = {"%": ".*", "_": ".", "(": "(?:"}.get(letter, letter)
+        out.append(part)
+        inside = "" if closes else inside + part if inside or part == "[" else ""
+    return f"^(?:{''.join(out)})$"
+
+
 def replacement(text: str) -> str:
     r"""What PostgreSQL puts in the place of a match, as Polars writes it.
 
@@ -107,8 +138,8 @@ def _bracket(text: str, place: int) -> tuple[str, int]:
             part, after = _escape(text, end)
             if part.startswith((r"\A", r"\z", r"\b")):
                 raise ValueError(f"{text[end:after]} has no place in brackets")
-        elif named := re.match(r"\[:[a-z]+:\]", text[end:]):
-            part, after = named[0], end + named.end()
+        elif named := NAMED.match(text, end):
+            part, after = named[0], named.end()
         elif text.startswith(("[.", "[=", "[:"), end):
             raise ValueError("of [...] in brackets there are names as [:alpha:]")
         else:

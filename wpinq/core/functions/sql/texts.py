@@ -9,7 +9,7 @@ import polars as pl
 
 from wpinq.core.functions.sql.arguments import argument, whole, words
 from wpinq.core.functions.sql.casts import as_text
-from wpinq.core.functions.sql.patterns import Pattern, pattern, replacement
+from wpinq.core.functions.sql.patterns import Pattern, pattern, replacement, similar_to
 from wpinq.core.functions.sql.terms import Term
 from wpinq.core.functions.tree import Node, lit, of_all, when
 from wpinq.core.records.schema import Kind, polars_type
@@ -114,10 +114,12 @@ def joined(translator: Translator, node: Any) -> Term:
     return Term(of_all("pl.concat_str", terms, separator=mark, ignore_nulls=True), Kind.TEXT, "")
 
 
-def _pattern(translator: Translator, node: Any, whole_: Any, flags: str = "") -> Pattern:
+def _pattern(
+    translator: Translator, node: Any, whole_: Any, flags: str = "", read: Callable[[str], str] = str
+) -> Pattern:
     given = words(translator, node, whole_)
     try:
-        return pattern(given, flags)
+        return pattern(read(given), flags)
     except ValueError as error:
         raise PlanError(f"{translator.call}: {translator.spell(whole_)}: of this pattern, {error}.") from None
 
@@ -129,6 +131,13 @@ def matches(translator: Translator, node: Any) -> Term:
     flags = "" if flag is None else words(translator, flag, node)
     flags += "i" * (type(node).__name__ == "RegexpILike")
     return Term(value.str.contains(_pattern(translator, node.expression, node, flags).text), Kind.BOOL, "")
+
+
+def similar(translator: Translator, node: Any, escape: str = "\\") -> Term:
+    """SIMILAR TO: whether a pattern fits all of a text."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    found = _pattern(translator, node.expression, node, read=lambda text: similar_to(text, escape))
+    return Term(value.str.contains(found.text), Kind.BOOL, "")
 
 
 def _found(value: Node, found: Pattern, group: int | None = None) -> Term:

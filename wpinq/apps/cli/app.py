@@ -12,6 +12,7 @@ import typer.core
 from wpinq.apps.cli.help import Helped
 
 COMMANDS = {
+    "demo": "demo",
     "degrees": "degrees",
     "graph": "graph",
     "run": "run",

@@ -1,11 +1,13 @@
 """Cross tables: the counts that DuckDB has, sums that are exact, intervals that hold, and what is refused."""
 
 from html.parser import HTMLParser
+from itertools import product
 
 import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from depth import deeper, often
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +74,35 @@ def test_all_sums_are_exact_whatever_the_noise(many, spent):
     for axis in range(counts.ndim):
         parts, totals = np.split(counts, [-1], axis=axis)
         assert (parts.sum(axis=axis, keepdims=True) == totals).all()
+
+
+@pytest.mark.parametrize("spent", [{"epsilon": 1}, {"rho": "0.1", "mechanism": "gaussian"}])
+@pytest.mark.parametrize("sizes", [(2, 7), (7, 7), (2, 2), (12,)])
+@deeper
+def test_intervals_of_each_total_hold_where_some_are_measured_and_some_are_sums(sizes, spent):
+    """Nobody is in it, so all that is left is noise; each set of keys by itself."""
+    nobody = pl.DataFrame(schema={f"c{place}": pl.String for place in range(len(sizes))})
+    people = wpinq.protect(nobody, **({"rho": 10**6} if "rho" in spent else {"budget": 10**6}))
+    values = {f"c{place}": [str(one) for one in range(size)] for place, size in enumerate(sizes)}
+    held, wide = {}, {}
+    times = often(60, 12)
+    for repeat in range(times):
+        found = wpinq.table(people, [*values], categories=values, other=None, name=str(repeat), **spent)
+        for key in product((False, True), repeat=len(sizes)):
+            place = tuple(-1 if total else 0 for total in key)
+            held.setdefault(key, []).append(abs(found.estimates[place]) <= found.halves[place])
+            wide[key] = found.halves[place]
+        assert (abs(found.estimates) <= found.halves).mean() > 0.5
+    assert all(sum(one) >= 0.8 * times - 3 for one in held.values())  # each has 0.95: below with less than 1e-6
+    flat = wpinq.sql(f"SELECT {', '.join(values)}, COUNT(*) AS n FROM t GROUP BY CUBE ({', '.join(values)})",
+                     {"t": people}, keys=found_groups(values), **spent).consistent()  # fmt: skip
+    ours = np.mean([half**2 for half in wide.values()])
+    assert ours < ((flat.frame["high"] - flat.frame["low"]).max() / 2 + 1) ** 2  # never worse than all totals measured
+
+
+def found_groups(values):
+    keys = list(product(*([*one, None] for one in values.values())))
+    return [(*key, sum((one is None) << (len(key) - 1 - at) for at, one in enumerate(key))) for key in keys]
 
 
 def test_intervals_hold_as_often_as_they_say():

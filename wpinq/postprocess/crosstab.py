@@ -24,7 +24,8 @@ body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:
 
 
 def page(
-    title: str, keys: Sequence[tuple[str, Sequence[str]]], down: int, counts: npt.NDArray[np.int64], *, half: float,
+    title: str, keys: Sequence[tuple[str, Sequence[str]]], down: int, counts: npt.NDArray[np.int64], *,
+    halves: npt.NDArray[np.float64],
     notes: Sequence[str],
 ) -> str:  # fmt: skip
     """The table as one HTML page that needs no network and no script.
@@ -34,22 +35,24 @@ def page(
         keys: The name of each key and its values; the last value is the total.
         down: How many of the keys stand at the side; the others stand above.
         counts: An axis for each key.
-        half: How far noise moves a number; one that is nearer to zero is set apart.
+        halves: How far noise moves each count; one that is nearer to zero is set apart.
         notes: Sentences below it.
     """
     side, above = keys[:down], keys[down:]
     heads = list(product(*(range(len(values)) for _, values in above)))
     lines = [f"<caption>{escape(title)}</caption><thead>", *_head(side, above), "</thead><tbody>"]
-    rows = counts.reshape(-1, len(heads))
+    shape = (-1, len(heads))
+    rows = zip(counts.reshape(shape).tolist(), (abs(counts) < halves).reshape(shape).tolist(), strict=True)
     before: tuple[int, ...] = ()
-    for place, row in zip(product(*(range(len(values)) for _, values in side)), rows.tolist(), strict=True):
+    for place, row in zip(product(*(range(len(values)) for _, values in side)), rows, strict=True):
         total = _is_total(place, side)
         names = [
             "" if place[: depth + 1] == before[: depth + 1] and depth < down - 1 else values[at]
             for depth, (at, (_, values)) in enumerate(zip(place, side, strict=True))
         ]
         cells = [
-            _cell(number, half, total=total or _is_total(head, above)) for number, head in zip(row, heads, strict=True)
+            _cell(number, faint, total=total or _is_total(head, above))
+            for number, faint, head in zip(*row, heads, strict=True)
         ]
         named = "".join(f'<th scope="row">{escape(name)}</th>' for name in names)
         lines.append(f"<tr{' class=t' if total else ''}>{named}{''.join(cells)}</tr>")
@@ -84,6 +87,6 @@ def _is_total(place: Sequence[int], keys: Sequence[tuple[str, Sequence[str]]]) -
     return any(at == len(values) - 1 for at, (_, values) in zip(place, keys, strict=True))
 
 
-def _cell(number: int, half: float, *, total: bool) -> str:
-    kind = f"n{' t' if total else ''}{' f' if abs(number) < half else ''}"
+def _cell(number: int, faint: bool, *, total: bool) -> str:
+    kind = f"n{' t' if total else ''}{' f' if faint else ''}"
     return f'<td class="{kind}">{number:,}</td>'

@@ -79,6 +79,23 @@ def cube_noise(sizes: Sequence[int]) -> list[tuple[float, int]]:
     return terms
 
 
+def added_up(values: npt.NDArray[np.float64], axis: int, *, measured: bool) -> npt.NDArray[np.float64]:
+    """Counts with their totals along an axis that add up, by least squares.
+
+    Args:
+        values: The counts.
+        axis: The axis.
+        measured: Whether its last place is a total that was measured with the same noise; else there is none.
+
+    >>> added_up(np.array([5.0, 4.0, 12.0]), 0, measured=True).tolist()
+    [6.0, 5.0, 11.0]
+    """
+    if measured:
+        values, total = np.split(values, [-1], axis=axis)
+        values = values + (total - values.sum(axis=axis, keepdims=True)) / (values.shape[axis] + 1)
+    return np.concatenate([values, values.sum(axis=axis, keepdims=True)], axis=axis)
+
+
 def whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Whole numbers that add up exactly, from a cube of numbers that do.
 

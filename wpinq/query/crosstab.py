@@ -7,29 +7,32 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from wpinq.arguments import MAPPING, NAME, NOTHING, PATH, TEXT, takes
-from wpinq.core.measurements.answer import Answer
-from wpinq.core.pricing.privacy_cost import LAPLACE
+from wpinq.core.measurements.answer import LEVEL, Answer
+from wpinq.core.pricing.privacy_cost import GAUSSIAN, LAPLACE
 from wpinq.core.records.kinds import TYPES
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.postprocess import shown
+from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.postprocess.degrees.synthesis.writers import replacing
-from wpinq.postprocess.margins import whole
+from wpinq.postprocess.margins import added_up, cube_noise, whole
 from wpinq.query.answer import sql
 from wpinq.query.contribution import rebounded
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from wpinq.collection import Collection
+    from wpinq.core.measurements.measurement import Measurement
 
 CALL = "table"
 MOST = 6
@@ -45,19 +48,51 @@ class Table:
     """A cross table of noisy counts that add up. Using it costs nothing more.
 
     Attributes:
-        answer: The counts as they add up before they are made whole, with intervals, and what they cost.
+        answer: What was measured, with what it cost.
         keys: For each column its name and its values, the last of which is the total.
         down: How many of the columns stand at the side; the others stand above.
+        totals: For each column whether its totals were measured, too; else they are sums.
     """
 
     answer: Answer
     keys: tuple[tuple[str, tuple[str, ...]], ...]
     down: int
+    totals: tuple[bool, ...]
+
+    @cached_property
+    def estimates(self) -> npt.NDArray[np.float64]:
+        """The counts that are nearest to what was measured of all that add up: an axis for each column, totals last."""
+        sizes = [len(values) - (not own) for (_, values), own in zip(self.keys, self.totals, strict=True)]
+        result = self.answer.frame["count"].cast(pl.Float64).to_numpy().reshape(sizes)
+        for axis, own in enumerate(self.totals):
+            result = added_up(result, axis, measured=own)
+        return result
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """The counts: an axis for each column, whose last place is the total."""
-        return whole(self.answer.frame["count"].to_numpy().reshape([len(values) for _, values in self.keys]))
+        """The estimates in whole numbers that add up."""
+        return whole(self.estimates)
+
+    @cached_property
+    def halves(self) -> npt.NDArray[np.float64]:
+        """How far noise moves each estimate at most, with probability 0.95."""
+        measured: Any = self.answer.measurements[0]
+        result = np.empty(self.counts.shape)
+        for totals in product((False, True), repeat=len(self.keys)):
+            place = tuple(slice(-1, None) if total else slice(None, -1) for total in totals)
+            result[place] = self._half(measured, totals)
+        return result
+
+    def _half(self, measured: Measurement, totals: Sequence[bool]) -> float:
+        terms = [(1.0, 1)]
+        for (_, values), own, total in zip(self.keys, self.totals, totals, strict=True):
+            size = len(values) - 1
+            parts = cube_noise([size]) if own else [(1.0, size if total else 1)]
+            terms = [(one * part, times * many) for one, times in terms for part, many in parts]
+        if terms == [(1.0, 1)]:
+            return float(measured.interval(LEVEL))
+        noise = tuple(NoiseTerm(float(measured.scale) * part, many, measured.gaussian) for part, many in terms)
+        return half_width(noise, float(LEVEL))
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -65,25 +100,24 @@ class Table:
 
         The interval is of the number before it was made whole, and so holds the true one as often as it says.
         """
-        found = self.answer.frame
-        labels = [pl.col(name).fill_null(values[-1]) for name, values in self.keys]
-        counts = pl.Series("count", self.counts.reshape(-1))
-        return found.select(*labels, counts, "low", "high")
-
-    @property
-    def half(self) -> float:
-        """How far noise moves a count before it is made whole, with probability 0.95."""
-        found = self.answer.frame
-        return float((found["high"] - found["low"]).max() or 0) / 2  # type: ignore[arg-type]
+        labels = list(product(*(values for _, values in self.keys)))
+        found = pl.DataFrame(labels, schema=[name for name, _ in self.keys], orient="row")
+        half, middle = self.halves.reshape(-1), self.estimates.reshape(-1)
+        ends = {"low": middle - half, "high": middle + half}
+        return found.with_columns(count=self.counts.reshape(-1), **{name: pl.Series(end) for name, end in ends.items()})
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of it, in sentences."""
-        about = self.answer.about
+        about, least, most = self.answer.about, self.halves.min(), self.halves.max()
+        each = f"each number by {least:,.4g}" if least == most else (
+            f"a cell by {self.halves[(0,) * self.halves.ndim]:,.4g} and the total of all by"
+            f" {self.halves[(-1,) * self.halves.ndim]:,.4g}"
+        )  # fmt: skip
         return (
             f"Counted {shown.whose(about)}.",
-            f"Noise moves each number by {self.half:,.4g} at most with probability 0.95; those nearer to zero may be"
-            " zero, and one below zero stands for a small one.",
+            f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
+            " zero stands for a small one.",
             "All numbers add up. They are whole along the columns in their order, each within one of the best estimate;"
             " other totals are sums of their parts, and may be moved by more.",
             *shown.footnotes(about)[1:],
@@ -99,7 +133,7 @@ class Table:
         from wpinq.postprocess.crosstab import page
 
         heading = title or f"Records by {' and '.join(name for name, _ in self.keys)}"
-        result = page(heading, self.keys, self.down, self.counts, half=self.half, notes=self.notes)
+        result = page(heading, self.keys, self.down, self.counts, halves=self.halves, notes=self.notes)
         if path is not None:
             with replacing("html", Path(path), (".html", ".htm")) as file:
                 file.write(result.encode())
@@ -171,9 +205,9 @@ def table(
 ) -> Table:
     """Count records by several columns, with all totals, in whole numbers that add up.
 
-    Each record is counted once in each of the 2^k sets of k columns (`GROUP BY CUBE`), all of which share epsilon
-    equally. The counts are then moved as little as makes them add up, which leaves less noise, and made whole. A person
-    who has several records counts so often, up to the bound. Nothing is left out because it is small.
+    The cells are measured, and of columns with many values also the totals (`GROUP BY ROLLUP`), which then share
+    epsilon equally: whatever leaves less noise. All counts are moved as little as makes them add up, and made whole. A
+    person who has several records counts so often, up to the bound. Nothing is left out because it is small.
 
     Args:
         records: What is counted.
@@ -197,7 +231,8 @@ def table(
         BudgetError: It costs more than is left; nothing was charged.
         SourceError, EngineError, LedgerError: The dataflow could not run.
 
-    Source: least squares over margins as in Hay et al., PVLDB 3(1), 2010; see `Answer.consistent`.
+    Source: least squares as in Hay, Rastogi, Miklau, Suciu, PVLDB 3(1), 2010; products of strategies as in McKenna,
+    Miklau, Hay, Machanavajjhala, "Optimizing error of high-dimensional statistical queries", PVLDB 11(10), 2018.
 
     >>> import wpinq
     >>> rows = [("ann", "IT"), ("bob", "IT"), ("eve", "HR")]
@@ -205,12 +240,13 @@ def table(
     >>> wpinq.table(staff, "team", categories={"team": ["HR", "IT"]}, other=None, epsilon=99).counts.tolist()
     [1, 2, 3]
     """
-    made = layout(records, down, across, categories, other=other, total=total, bound=(at_most, per))
+    gaussian = rho is not None or mechanism == GAUSSIAN
+    made = layout(records, down, across, categories, other=other, total=total, gaussian=gaussian, bound=(at_most, per))
     answer = sql(
         made.query, {"records": made.records}, keys=made.groups, epsilon=epsilon, rho=rho, delta=delta,
         mechanism=mechanism, name=name, analyst=analyst,
     )  # fmt: skip
-    return Table(answer.consistent(), made.keys, made.down)
+    return Table(answer, made.keys, made.down, made.totals)
 
 
 @dataclass(frozen=True)
@@ -222,23 +258,25 @@ class Layout:
         records: What it counts, as `records`: the label of each column.
         keys: For each column its name and its labels, the last of which is the total.
         down: How many of the columns stand at the side.
+        totals: For each column whether its totals are measured, too.
     """
 
     query: str
     records: Collection
     keys: tuple[tuple[str, tuple[str, ...]], ...]
     down: int
+    totals: tuple[bool, ...]
 
     @property
     def groups(self) -> pl.DataFrame:
-        """All groups of the cube, in the order of the table."""
+        """All groups that are measured, in the order of the table."""
         frame = pl.DataFrame({"grouping": [0]}, schema={"grouping": pl.Int64})
-        for name, values in self.keys:
-            column = pl.DataFrame({name: [*values[:-1], None]}, schema={name: pl.String})
+        for (name, values), own in zip(self.keys, self.totals, strict=True):
+            column = pl.DataFrame({name: [*values[:-1], *([None] if own else [])]}, schema={name: pl.String})
             frame = frame.join(column, how="cross", maintain_order="left_right").with_columns(
                 grouping=2 * pl.col("grouping") + pl.col(name).is_null().cast(pl.Int64)
             )
-        return frame.select(*(name for name, _ in self.keys), "grouping")
+        return frame.select(*(name for name, _ in self.keys), *(["grouping"] if any(self.totals) else []))
 
 
 def layout(
@@ -249,11 +287,13 @@ def layout(
     *,
     other: str | None,
     total: str,
+    gaussian: bool,
     bound: tuple[int | None, tuple[str, int] | None] = (None, None),
 ) -> Layout:
     """Read what a table is to be.
 
     Args:
+        gaussian: Whether noise is Gaussian.
         bound: How many records of each person are counted, and how many with the same value. The other arguments are
             those of `table`.
 
@@ -270,9 +310,24 @@ def layout(
     keys = tuple((one, _labels(records, one, categories.get(one), other, total)) for one in names)
     if math.prod(len(values) for _, values in keys) > CELLS:
         raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
-    listed = ", ".join('"{}"'.format(one.replace('"', '""')) for one in names)
-    query = f'SELECT {listed}, COUNT(*) AS "count" FROM records GROUP BY CUBE ({listed})'  # noqa: S608  names are quoted
-    return Layout(query, _in_categories(records, keys, other), keys, len(side))
+    totals = tuple(measured_too(len(values) - 1, gaussian=gaussian) for _, values in keys)
+    quoted = ['"{}"'.format(one.replace('"', '""')) for one in names]
+    parts = [f"ROLLUP ({one})" if own else one for one, own in zip(quoted, totals, strict=True)]
+    query = f'SELECT {", ".join(quoted)}, COUNT(*) AS "count" FROM records GROUP BY {", ".join(parts)}'  # noqa: S608
+    return Layout(query, _in_categories(records, keys, other), keys, len(side), totals)
+
+
+def measured_too(size: int, *, gaussian: bool) -> bool:
+    """Whether the totals of a column of so many values are to be measured, for the least variance on the average.
+
+    Measured, they double what is asked, so each variance is 4 times as large, or twice with Gaussian noise; least
+    squares leave n / (n + 1) of that. Summed, a total has n times the variance of a value. Errors of several columns
+    multiply, so each column is decided by itself: by public sizes alone.
+
+    >>> [measured_too(size, gaussian=False) for size in (2, 5, 6)], measured_too(2, gaussian=True)
+    ([False, False, True], True)
+    """
+    return (2 if gaussian else 4) * size / (size + 1) < (1 + size) / 2
 
 
 def _names(given: str | Sequence[str], word: str) -> list[str]:

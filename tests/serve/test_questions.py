@@ -62,6 +62,43 @@ def test_an_analyst_looks_at_less_of_each_person_and_never_at_more(site):
     assert spent(site) == before
 
 
+def test_bounds_of_a_table_are_of_its_columns_alone(tmp_path):
+    """Those of another table refuse no question, and clamp no column of the same name."""
+    other = """
+[data.sales]
+source = "sales.csv"
+ledger = "ledger.sales"
+budget = 1000
+columns = { size = "int" }
+bounds = { size = [0, 10] }
+
+[data.plain]
+source = "plain.csv"
+ledger = "ledger.plain"
+budget = 1000
+columns = { shop = "str" }
+"""
+    place = written(tmp_path, CONFIG.replace("[fit.degrees]", other + "[fit.degrees]"))
+    (place / "sales.csv").write_text("size\n" + "7\n" * 50)
+    (place / "plain.csv").write_text("shop\n" + "a\n" * 50)
+    with serving(place) as site:
+        token = site.token("ann", 500, ("views", "sales", "plain"))
+        for name in ("sales", "plain"):
+            Ledger.existing(place / f"ledger.{name}").cap("ann", 500)
+
+        def noise(query):
+            asked = {"query": query, "epsilon": 1}
+            return site.ask(token, "POST", "/api/sql", asked).body["price"]["expected"][0]["half_width"]
+
+        assert site.ask(token, "POST", "/api/sql", {"query": "SELECT COUNT(*) FROM plain", "epsilon": 1}).status == 200
+        few, many = noise("SELECT SUM(size) FROM sales"), noise("SELECT SUM(size) FROM views")
+        assert many == pytest.approx(40 * few, rel=0.01)  # up to 4 records of a person, each up to 100, not up to 10
+        for query in ("SELECT SUM(size) FROM Sales AS s", "SELECT SUM(v) FROM (SELECT size AS v FROM sales) AS s"):
+            assert noise(query) == few
+        asked = {"query": "SELECT SUM(size) AS s FROM sales", "epsilon": 100, "dry": False}
+        assert site.ask(token, "POST", "/api/sql", asked).body["rows"][0][0] == pytest.approx(350, abs=5)
+
+
 def test_where_the_curator_keeps_no_number_an_analyst_asks_for_none():
     """Of people who share a weight no number of records is the curator's bound."""
     shared = wpinq.protect([], 1, columns={"user": str}, unit=wpinq.users("user", shared=True))

@@ -59,6 +59,7 @@ def plain_select(query: str) -> Any:
     return select.transform(_meant).transform(_unfiltered)
 
 
+<<<<<<< HEAD
 def _limited(select: Any, most: str) -> None:
     """Show so many rows alone."""
     from sqlglot import exp
@@ -66,6 +67,20 @@ def _limited(select: Any, most: str) -> None:
     if select.args.get("limit") is not None:
         raise PlanError(f"{CALL}: TOP and {shown(select.args['limit'])} both say how many rows; write one.")
     select.set("limit", exp.Limit(expression=exp.Literal.number(most)))
+=======
+def named_tables(query: str) -> frozenset[str]:
+    """What a query calls tables, anywhere in it, in small letters and without schemas.
+
+    Raises:
+        PlanError: See `plain_select`.
+
+    >>> sorted(named_tables("SELECT COUNT(*) FROM a.Views JOIN (SELECT x FROM b) AS c ON Views.x = c.x"))
+    ['b', 'views']
+    """
+    from sqlglot import exp
+
+    return frozenset(table.name.lower() for table in plain_select(query).find_all(exp.Table))
+>>>>>>> b474e5bd (Bounds of a served table are of its columns alone)
 
 
 def refuse_unread(select: Any) -> None:

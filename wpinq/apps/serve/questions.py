@@ -24,6 +24,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import prepare, quoted
 from wpinq.query.answer import QuotedSql
+from wpinq.query.clauses import named_tables
 from wpinq.query.contribution import rebounded
 from wpinq.query.explained import explains
 
@@ -96,8 +97,10 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
     tables = _bounded({name: one.views for name, one in mine.items()}, body.at_most)
     public = {name: str(catalogue.home / place) for name, place in catalogue.config.public.items()}
     bounds: dict[str, Any] = {}
-    for one in mine.values():
-        bounds |= one.file.bounds
+    read = named_tables(body.query)
+    for name, one in mine.items():
+        if name.lower().rpartition(".")[2] in read:  # those of another table are of other columns
+            bounds |= one.file.bounds
     bounds |= body.bounds
     keys = None
     if body.keys is not None:

@@ -62,6 +62,18 @@ def test_an_analyst_looks_at_less_of_each_person_and_never_at_more(site):
     assert spent(site) == before
 
 
+def test_a_price_tells_the_noise_of_the_answer_in_its_own_unit(site):
+    token = site.token("unit", 10)
+    sums = {"query": "SELECT SUM(size) AS s FROM views", "epsilon": 1}
+    (told,) = site.ask(token, "POST", "/api/sql", sums).body["price"]["expected"]
+    (((low, high),),) = site.ask(token, "POST", "/api/sql", {**sums, "dry": False}).body["intervals"]
+    assert told["half_width"] == pytest.approx((high - low) / 2) and told["half_width"] > 2 * told["scale"] == 800
+    for call in ("AVG(size)", "STDDEV(size)", "MEDIAN(size)"):  # how far noise moves these depends on them
+        asked = {"query": f"SELECT {call} AS s FROM views", "epsilon": 1}
+        (told,) = site.ask(token, "POST", "/api/sql", asked).body["price"]["expected"]
+        assert told["half_width"] is None, call
+
+
 def test_bounds_of_a_table_are_of_its_columns_alone(tmp_path):
     """Those of another table refuse no question, and clamp no column of the same name."""
     other = """

@@ -51,6 +51,13 @@ class Moments(Linear):
         return max(abs(self.scale.low), abs(self.scale.high), 1) if self.scale else 1
 
     @property
+    def unit(self) -> float | None:
+        """What a weight of 1 stands for in the answer, where that is one moment times it; None where it is another."""
+        if self.powers == (1,) and self.scale is not None:
+            return float(self.scale.spacing) * self.reach
+        return 1.0 if self.powers == (0,) else None
+
+    @property
     def fine(self) -> int:
         """Steps of a weight of 1."""
         return self.reach * max(1, FINE // self.reach) if 2 in self.powers else self.reach

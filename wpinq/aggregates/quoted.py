@@ -7,11 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.groups import Groups
-from wpinq.core.measurements.answer import Answer
+from wpinq.aggregates.moments import Moments
+from wpinq.core.measurements.answer import LEVEL, Answer
 from wpinq.core.pricing.quote import Quote
 
 if TYPE_CHECKING:
     from wpinq.core.plan.builder import Builder
+
+
+def noise_of(quote: Quote[Any]) -> tuple[float, float | None]:
+    """The scale of an answer's noise and half the width of its interval of 95%, as far as they are known beforehand.
+
+    Of a sum both are in the unit of its numbers. How far noise moves a mean, a spread or a rank depends on the answer,
+    so that there is no width: the scale is that of what is measured for it.
+    """
+    unit = quote.node.unit if isinstance(quote.node, Moments) else 1.0
+    half = getattr(quote.query, "interval", None)
+    width = None if half is None or unit is None else unit * float(half(LEVEL))
+    return float(quote.scale) * (1.0 if unit is None else unit), width
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
+from wpinq.aggregates.quoted import noise_of
 from wpinq.apps.publish.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
@@ -291,7 +292,5 @@ def _expected(quotes: list[Any], names: list[str]) -> list[Expected]:
     found = []
     for place, quote in enumerate(quotes):
         name = names[place] if place < len(names) else quote.node.title
-        half = getattr(quote.query, "interval", None)
-        width = None if half is None else float(half(LEVEL))
-        found.append(Expected(name, str(getattr(quote.mechanism, "name", "")), float(quote.scale), width))
+        found.append(Expected(name, str(getattr(quote.mechanism, "name", "")), *noise_of(quote)))
     return found

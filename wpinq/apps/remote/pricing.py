@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from wpinq import Quote
+from wpinq.aggregates.quoted import noise_of
 from wpinq.apps.remote.wire import Expected, Left, Priced, told
 from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
 from wpinq.query.answer import QuotedSql
@@ -61,13 +62,13 @@ def _expected(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[Expect
     """The noise of each column, from public facts only."""
     found = []
     for place, quote in enumerate(quotes):
-        half = getattr(quote.query, "interval", None)
+        scale, half = noise_of(quote)
         found.append(
             Expected(
                 column=names[place] if place < len(names) else quote.node.title,
                 mechanism=str(getattr(quote.mechanism, "name", "")),
-                scale=float(quote.scale),
-                half_width=None if half is None else float(half(LEVEL)),
+                scale=scale,
+                half_width=half,
             )
         )
     return found

@@ -1,5 +1,8 @@
 """`wpinq mcp` in a process of its own, as the programs that have agents start it."""
 
+import json
+import signal
+import subprocess
 import sys
 
 import anyio
@@ -40,6 +43,46 @@ def test_an_agent_asks_over_standard_input_and_output(site, kept):
     assert first.structured_content["rows"] == again.structured_content["rows"] and not first.is_error
     assert again.structured_content["charged"] == {}
     assert limited.is_error and "no more than 1 new" in limited.structured_content["refused"]
+
+
+def line(number, method, **params):
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
+
+
+HELLO = line(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "x", "version": "1"})
+ODD = [b"no JSON", b"\xff\xfe\x00", b"[" * 100_000, b"{}", b"", line(2, "tools/call", name=5), line(3, "nothing"),
+       line(4, "tools/call", name="ask", arguments={"query": "x" * 2_000_000, "epsilon": 1})]  # fmt: skip
+
+
+@pytest.fixture
+def started(site, kept):
+    """The command, whose input is not at its end."""
+    words = [sys.executable, "-m", "wpinq", "mcp", site.url, "--token-file", str(kept(site.token("raw", 1)))]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(HELLO + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        yield process
+        process.kill()
+
+
+def test_lines_that_are_none_end_nothing(started):
+    for one in [*ODD, line(5, "tools/call", name="budget", arguments={})]:
+        started.stdin.write(one + b"\n")
+    started.stdin.flush()
+    answers = {}
+    while 5 not in answers:
+        answer = json.loads(started.stdout.readline())
+        answers[answer.get("id")] = answer
+    assert "own" in str(answers[5]["result"])
+    started.stdin.close()
+    assert started.wait(10) == 0 and started.stderr.read() == b""
+
+
+def test_an_interrupt_ends_it_though_a_line_is_waited_for(started):
+    started.send_signal(signal.SIGINT)
+    assert started.wait(10) == 130
+    assert started.stderr.read().startswith(b"wpinq: interrupted; what was charged stays charged")
 
 
 @pytest.mark.parametrize(

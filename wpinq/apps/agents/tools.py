@@ -196,8 +196,6 @@ def _data(desk: Desk, _: Nothing) -> dict[str, Any]:
             {"name": one.name, "columns": one.columns, "protects": one.protects} for one in found.data if one.questions
         ],
         "already_paid": found.measurements,
-        "fits": found.fits,
-        "releases": found.releases,
     }
 
 

@@ -1,5 +1,6 @@
 """Signals while the command line waits: Ctrl-C, and what a service manager ends a process by."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,24 @@ def interruptible() -> None:
     what waited, so Python would learn of the interrupt only at the next line of input.
     """
     signal.siginterrupt(signal.SIGINT, True)
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Let an interrupt end the process, also where a thread waits for a line of input, which nothing ends."""
+
+    def end(*_: object) -> None:
+        os.write(2, f"wpinq: {STOPPED}\n".encode())
+        os._exit(130)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from wpinq.apps.cli.interrupt import at_once
 from wpinq.apps.cli.room import why
 from wpinq.errors import PlanError, needs
 from wpinq.exact import exact
@@ -46,7 +47,8 @@ def mcp(
     server = Transport(url, _token(token_file), SECONDS)
     desk = Desk(server, per_minute, None if most is None else exact(most, "--most"))
     server.ask("/api/measurements", Listed)  # a wrong address or token is told now
-    over_stdio(desk)
+    with at_once():
+        over_stdio(desk)
 
 
 def _token(file: Path) -> str:

@@ -90,8 +90,8 @@ def test_an_interrupt_ends_it_though_a_line_is_waited_for(started):
     [
         ({"mode": 0o644}, "others may read it"),
         ({"token": "wpinq_0123456789abcdef_" + "x" * 43}, "no valid token"),
-        ({"token": "secret"}, "a token of `wpinq token make`"),
-        ({"url": "http://example.org"}, "in clear text"),
+        ({"token": "secret"}, "no token of `wpinq token make`"),
+        ({"url": "http://example.org"}, "URL: write https://"),
         ({"url": "http://127.0.0.1:1"}, "cannot be reached"),
         ({"file": "nowhere"}, "--token-file"),
         ({"most": "all"}, "--most"),

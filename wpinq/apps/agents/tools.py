@@ -156,7 +156,7 @@ class Desk:
                 said = "what costs no more than is left, both `own` and `left`; what was charged before, which is free."
                 return {"would_be_answered": said, "left": _budget(self, Nothing())["left"]}
             if isinstance(error, PlanError):
-                said = "aggregates over these tables and columns; aliases in the query are free to choose."
+                said = "aggregates (COUNT, SUM, ...) over these tables, all together or by groups of their columns."
                 return {"would_be_answered": said, "tables": _data(self, Nothing())["tables"]}
         except WpinqError:
             pass  # the first error is what is told

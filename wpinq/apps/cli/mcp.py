@@ -41,10 +41,16 @@ def mcp(
     needs("mcp", "wpinq mcp")
     from wpinq.apps.agents.protocol import over_stdio
     from wpinq.apps.agents.tools import Desk
-    from wpinq.apps.remote.transport import Transport
+    from wpinq.apps.remote.transport import TOKEN, Transport
     from wpinq.apps.remote.wire import Listed
 
-    server = Transport(url, _token(token_file), SECONDS)
+    token = _token(token_file).strip()
+    if not TOKEN.fullmatch(token):
+        raise PlanError("--token-file: it holds no token of `wpinq token make`, on a line by itself.")
+    try:
+        server = Transport(url, token, SECONDS)
+    except PlanError as error:
+        raise PlanError(str(error).replace("connect(url=...)", "URL")) from None
     desk = Desk(server, per_minute, None if most is None else exact(most, "--most"))
     server.ask("/api/measurements", Listed)  # a wrong address or token is told now
     with at_once():

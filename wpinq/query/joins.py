@@ -45,7 +45,7 @@ def equalities(node: Any) -> list[tuple[Any, Any]]:
     return [(node.this, node.expression)]
 
 
-def implied(where: Any, tables: Callable[[Any], set[str]], alias: str, join: Any, most: int | None = None) -> Any:
+def implied(where: Any, tables: Callable[[Any], set[str]], alias: str, join: Any) -> Any:
     """The equalities in WHERE by which FROM a, b is a join.
 
     Args:
@@ -53,7 +53,6 @@ def implied(where: Any, tables: Callable[[Any], set[str]], alias: str, join: Any
         tables: Which tables an expression reads.
         alias: The table that is joined.
         join: How it is written.
-        most: How many equalities are taken.
 
     Raises:
         PlanError: There are none, so each row would meet every other.
@@ -73,10 +72,10 @@ def implied(where: Any, tables: Callable[[Any], set[str]], alias: str, join: Any
             found.append(part)
     if not found:
         raise PlanError(
-            f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that no record stands "
+            f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON an equality, make no row that no record stands "
             "for; write the equality in ON, or in WHERE with AND."
         )
-    return exp.and_(*found[:most])
+    return exp.and_(*found)
 
 
 def paired(

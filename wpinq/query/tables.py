@@ -17,27 +17,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from wpinq.collection import Collection
-from wpinq.core.functions.rows import KEY, rows
 from wpinq.core.functions.sql.bind import column, named, translator
 from wpinq.core.functions.sql.mistakes import near
-from wpinq.core.functions.sql.terms import Term, shown, together
+from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.functions.tree import Node as Value
 from wpinq.core.functions.tree import col
-from wpinq.core.operators.keys import keyed
-from wpinq.core.operators.look_up import LookUp
-from wpinq.core.records import canonical
-from wpinq.core.records.schema import Column, Kind, Schema, polars_type
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 from wpinq.query.catalogue import Catalogue
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
 from wpinq.query.joins import WHY, conjuncts, equalities, implied, paired
-from wpinq.query.public_rows import public_rows
+from wpinq.query.public_joins import looked_up
+from wpinq.query.public_rows import PublicRows, public_rows
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+MIXED = (
+    "of a left join with a public table, conditions of ON that look at a record and its row at once go to WHERE, or to "
+    "CASE; those on one of them are answered"
+)
 
 
 class Tables:
@@ -236,7 +237,7 @@ class Tables:
         listed = not natural and kind in {("", "", ""), ("", "", "CROSS")} and not args & {"on", "using"}
         known = kind in {("", "", ""), ("", "", "INNER"), ("", "LEFT", ""), ("", "LEFT", "OUTER")}
         if not listed and not (known and (natural or args & {"on", "using"})):
-            raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that "
+            raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON an equality, make no row that "
                             "no record stands for; a RIGHT JOIN is a LEFT JOIN in the other order.")  # fmt: skip
         alias, result = self._table(join.this)
         if join.text("side") == "LEFT":
@@ -249,15 +250,7 @@ class Tables:
         if isinstance(result, Collection):
             self._pair(join, alias, result)
             return
-        public = public_rows(result, alias)
-        schema, frame = public.schema, public.frame
-        theirs = {
-            name: column(identifier(name), schema, CALL) for name in schema.names if schema[name].kind is not Kind.ANY
-        }
-        self._columns[alias] = theirs
-        ours, key = self._key(join, alias, schema)
-        rows = frame.with_columns(key.value.expr.alias(KEY))
-        self._look_up(alias, ours, key, schema, rows, required=join.text("side") != "LEFT", text=shown(join))
+        self._look_up(join, alias, public_rows(result, alias))
 
     def _natural(self, join: Any, other: Any) -> Any:
         """NATURAL JOIN as what it stands for: USING the columns that both have."""
@@ -305,26 +298,65 @@ class Tables:
             others += [] if met else [located]
         return keys, others
 
-    def _key(self, join: Any, alias: str, schema: Schema) -> tuple[Term, Term]:
-        """What is looked up, and what of the public table it is looked up in: each an expression over one row."""
-        using, on = join.args.get("using"), join.args.get("on")
-        if not using and on is None:
-            on = implied(self._where, self._read, alias, join, most=1)
-        if using and len(using) == 1:
-            others = {name: table for name, table in self._columns.items() if name != alias}
-            result = [table[using[0].name] for table in others.values() if using[0].name in table]
-            if len(result) == 1:
-                return result[0], self._columns[alias][named(using[0], schema.names, CALL)]
-        while type(on).__name__ == "Paren":
-            on = on.this
-        if type(on).__name__ == "EQ":
-            one, other = on.this.transform(self._located), on.expression.transform(self._located)
-            if self._sides(one) == {alias}:
-                one, other = other, one
-            if self._sides(other) == {alias} and alias not in self._sides(one):
-                return self.translator.term(one), self.translator.term(other)
-        raise PlanError(f"{CALL}: {shown(join)}: join ON one equality, between an expression over columns of "
-                        f"{shown(alias)} and one over those of the tables before it.")  # fmt: skip
+    def _look_up(self, join: Any, alias: str, public: PublicRows) -> None:
+        """Join a public table, whose columns are those of the rows from now on.
+
+        Conditions of ON that look at the table alone say which of its rows there are, and those that look at a record
+        alone, which records have a row; of a left join the others keep theirs.
+        """
+        columns = {one.name: one.kind for one in public.schema if one.kind is not Kind.ANY}
+        self._columns[alias] = {name: column(identifier(name), public.schema, CALL) for name in columns}
+        keys, others = self._keys(join, alias, public.schema)
+        sides = [self._sides(one) for one in others]
+        rest = [one for one, read in zip(others, sides, strict=True) if alias in read and read != {alias}]
+        required = join.text("side") != "LEFT"
+        if rest and not required:
+            raise PlanError(f"{CALL}: {shown(join)}: {MIXED}.")
+        met: Value | None = None
+        for one, read in zip(others, sides, strict=True):
+            if read == {alias}:
+                public = public.filter(self.translator.condition(one).value)
+            elif one not in rest:
+                value = self.translator.condition(one).value
+                met = value if met is None else met & value
+        made = looked_up(
+            self.base._node, alias, public, keys, list(columns), met=met, required=required, text=shown(join)
+        )
+        self.base = self.base._then(made)
+        for name, found in zip(columns, made.schema.columns[len(made.kept) :], strict=True):
+            self._columns[alias][name] = Term(col(found.name), found.kind, f"{alias}.{name}")
+        for one in rest:
+            self.base = self.base.filter(self.translator.condition(one).value)
+
+    def _keys(self, join: Any, alias: str, schema: Schema) -> tuple[list[tuple[Term, Term]], list[Any]]:
+        """What is looked up, and what of the public table it is looked up in: each an expression over one row.
+
+        Beside them the other conditions of ON.
+        """
+        using, on = join.args.get("using") or (), join.args.get("on")
+        others = {name: table for name, table in self._columns.items() if name != alias}
+        keys, rest = [], []
+        for one in using:
+            found = [
+                t[one.name] for name, t in others.items() if one.name in t and (name, one.name) not in self._merged
+            ]
+            if len(found) == 1:
+                keys.append((found[0], self._columns[alias][named(one, schema.names, CALL)]))
+        if not using:
+            on = implied(self._where, self._read, alias, join) if on is None else on
+            parts = [part.transform(self._located) for part in conjuncts(on)]
+            for part in parts:
+                sides = [part.this, part.expression] if type(part).__name__ == "EQ" else []
+                sides.sort(key=lambda side: self._sides(side) == {alias})
+                read = [self._sides(side) for side in sides]
+                if read and read[1] == {alias} and alias not in read[0] and (read[0] or len(parts) == 1):
+                    keys.append((self.translator.term(sides[0]), self.translator.term(sides[1])))
+                else:
+                    rest.append(part)
+        if not keys or len(keys) < len(using):
+            raise PlanError(f"{CALL}: {shown(join)}: join ON an equality, between an expression over columns of "
+                            f"{shown(alias)} and one over those of the tables before it.")  # fmt: skip
+        return keys, rest
 
     def _located(self, node: Any) -> Any:
         """A column by its canonical name, inside of an expression.
@@ -349,25 +381,3 @@ class Tables:
         from sqlglot import exp
 
         return {item.text("table") for item in node.find_all(exp.Column)}
-
-    def _look_up(
-        self, alias: str, ours: Term, key: Term, schema: Schema, frame: pl.DataFrame, *, required: bool, text: str
-    ) -> None:
-        (ours, _), kind = together([ours, key], CALL)
-        table = canonical.frame(frame.with_columns(pl.col(KEY).cast(polars_type(kind))), Schema((Column(KEY, kind),)))
-        table = table.drop_nulls(KEY)
-        kept = self.base._node.schema.names
-        node, (own,) = keyed(self.base._node, [ours.value], CALL, f"{alias} key")
-        names = list(self._columns[alias])
-        if alias.startswith("^"):
-            raise PlanError(f"{CALL}: table {alias!r} has a name that Polars reads as a pattern; name it with AS.")
-        output = Schema(tuple(Column(f"{alias}.{name}", schema[name].kind) for name in names))
-        table = table.rename(dict(zip(names, output.names, strict=True)))
-        note = f"{alias} by {key.text}"
-        twice = (f"{CALL}: {text}: {key.text} is not unique in {alias}, so a record would count many times; "
-                 "join on what is unique there.")  # fmt: skip
-        function = rows(Column(own, kind), table, output, outer=not required, note=note, twice=twice)
-        made = LookUp(node, function, None, (own,), kept)
-        self.base = self.base._then(made)
-        for name, column_ in zip(names, made.schema.columns[len(kept) :], strict=True):
-            self._columns[alias][name] = Term(col(column_.name), column_.kind, f"{alias}.{name}")

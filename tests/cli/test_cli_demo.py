@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
 import sys
+import time
 from math import sqrt
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
+from wpinq.apps.cli import main
 from wpinq.apps.cli.attackers import DEPARTMENTS, GIVEN, INITIALS, LIMIT, answers, bound, made_up_company, right, table
 from wpinq.apps.cli.demo import CALLS, NEXT, QUERY, WIDTH, bar, histograms
 
@@ -100,14 +103,14 @@ def test_noise_is_not_of_the_seed():
     assert made_up_company(3) == made_up_company(3) != made_up_company(4)
 
 
-@pytest.mark.parametrize("seed", range(0, 400, 8))
-def test_of_everybody_who_is_made_up_one_person_is_read(seed):
-    company = made_up_company(seed)
-    march, april, (name, where, days) = table(company.people), table(company.next_month), company.leaver
-    assert days > LIMIT and company.leaver in company.people
-    assert {one: march[one] - april[one] for one in march} == {one: int(one == where) for one in march}
-    assert len({one for one, *_ in company.people}) == len(company.people) == len(GIVEN) * len(INITIALS)
-    assert len(name) <= len("Quin A.")
+def test_of_everybody_who_is_made_up_one_person_is_read():
+    for seed in range(50):
+        company = made_up_company(seed)
+        march, april, (name, where, days) = table(company.people), table(company.next_month), company.leaver
+        assert days > LIMIT and company.leaver in company.people
+        assert {one: march[one] - april[one] for one in march} == {one: int(one == where) for one in march}
+        assert len({one for one, *_ in company.people}) == len(company.people) == len(GIVEN) * len(INITIALS)
+        assert len(name) <= len("Quin A.")
 
 
 def test_an_empty_department_has_a_histogram():
@@ -118,6 +121,36 @@ def test_an_empty_department_has_a_histogram():
     columns = list(zip(*(re.findall(r"([\d.]+)%", row) for row in text.splitlines()[1:]), strict=True))
     assert [round(sum(map(float, column))) for column in columns] == [100, 100]
     assert max(map(len, text.splitlines())) <= WIDTH and bar(-4, -1, 2, 1) == "|--"
+
+
+def test_its_ledger_is_removed_where_it_is_interrupted(tmp_path, monkeypatch, capsys):
+    def interrupted(_):
+        assert [one.name[:11] for one in tmp_path.iterdir()] == ["wpinq-demo-"]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("wpinq.apps.cli.demo._attacked", interrupted)
+    assert main(["demo"]) == 130
+    assert "± 3" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_takes_less_than_20_seconds(tmp_path, monkeypatch):
+    """Of the processor, for others may have it meanwhile."""
+    begun = time.process_time()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert main(["demo"]) == 0
+    assert time.process_time() - begun < 20
+
+
+def test_the_built_tutorial_shows_it(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / ".docs")
+    screen = importlib.import_module("demo_screen")
+    monkeypatch.setattr(screen, "printed", lambda: "PRINTED\n")
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="tutorial.md"))
+    tutorial = (ROOT / "wpinq" / "docs" / "tutorial.md").read_text()
+    assert "```text\nPRINTED\n```\n" in screen.on_page_markdown(tutorial, page)
+    assert "demo_screen.py" in (ROOT / ".docs" / "mkdocs.yml").read_text()
 
 
 def test_what_comes_next_is_there():

@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, sqrt
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from wpinq.exact import Amount
 
 DEPARTMENTS = ("care", "kitchen", "office", "transport")
 GIVEN = (
@@ -67,7 +69,7 @@ def table(people: Sequence[Person]) -> dict[str, int]:
     return {one: sum(many > LIMIT for _, where, many in people if where == one) for one in DEPARTMENTS}
 
 
-def answers(true: int, epsilon: Any, many: int = MANY) -> NDArray[np.int64]:
+def answers(true: int, epsilon: Amount, many: int = MANY) -> NDArray[np.int64]:
     """What so many attackers are answered, each once, where the true count is this: noise as a question gets it.
 
     One measurement has a bin for each of them, and noise of its own in each bin, under a secret drawn now.

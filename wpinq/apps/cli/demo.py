@@ -51,7 +51,7 @@ ASIDE = 3
 
 
 def demo(
-    seed: Annotated[int, typer.Option(help="Chooses the people that are made up; noise differs in each run.")] = 1,
+    seed: Annotated[int, typer.Option(help="Chooses the people that are made up; noise is another in each run.")] = 1,
 ) -> None:
     """See on made-up people what exact counts tell an attacker, what noisy ones do, and what they cost.
 
@@ -185,7 +185,7 @@ def _attacked(company: Company) -> None:
          f"e^{EPSILON} / (1 + e^{EPSILON}) is {limit:.1%}: whoever holds both worlds for equally likely is not right "
          f"more often in the long run. Of {2 * MANY:,} guesses the share is within {spread(limit, 2 * MANY):.1%} of "
          f"what is expected, 19 times in 20.")  # fmt: skip
-    _say("With the exact tables the guess is right for 100.0%; a coin is right for 50.0%.")
+    _say("From the exact tables the guess is always right; a coin is right half of the time.")
 
 
 def histograms(without: NDArray[np.int64], with_: NDArray[np.int64], true: int, name: str) -> str:

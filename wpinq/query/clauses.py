@@ -59,7 +59,6 @@ def plain_select(query: str) -> Any:
     return select.transform(_meant).transform(_unfiltered)
 
 
-<<<<<<< HEAD
 def _limited(select: Any, most: str) -> None:
     """Show so many rows alone."""
     from sqlglot import exp
@@ -67,7 +66,8 @@ def _limited(select: Any, most: str) -> None:
     if select.args.get("limit") is not None:
         raise PlanError(f"{CALL}: TOP and {shown(select.args['limit'])} both say how many rows; write one.")
     select.set("limit", exp.Limit(expression=exp.Literal.number(most)))
-=======
+
+
 def named_tables(query: str) -> frozenset[str]:
     """What a query calls tables, anywhere in it, in small letters and without schemas.
 
@@ -80,7 +80,6 @@ def named_tables(query: str) -> frozenset[str]:
     from sqlglot import exp
 
     return frozenset(table.name.lower() for table in plain_select(query).find_all(exp.Table))
->>>>>>> b474e5bd (Bounds of a served table are of its columns alone)
 
 
 def refuse_unread(select: Any) -> None:

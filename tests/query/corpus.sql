@@ -341,6 +341,7 @@ SELECT COUNT(*) FROM people WHERE age BETWEEN SYMMETRIC 50 AND 30
 SELECT COUNT(*) FROM people WHERE town NOT SIMILAR TO '(R|O)(o|s)%'
 SELECT TOP (3) sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC
 SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC FETCH FIRST 1 ROWS ONLY
+SELECT region, COUNT(*) FROM towns t, plans p, members m, people q WHERE p.plan = m.plan AND t.name = q.town AND q.id = m.id GROUP BY region
 -- refused
 SELECT AGE(born) AS a, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
 SELECT MD5(town) AS m, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
@@ -377,7 +378,7 @@ SELECT CORR(age, income) FROM people -> other aggregates are not
 SELECT STRING_AGG(town, ',') FROM people -> other aggregates are not
 SELECT MODE() WITHIN GROUP (ORDER BY age) FROM people -> write PERCENTILE_CONT
 SELECT age, RANK() OVER (ORDER BY COUNT(*)) FROM people GROUP BY age -> other records
-SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM visits -> UNION is not answered
+SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM visits -> ask them one by one
 SELECT COUNT(*) FROM people WHERE income + 1 > (SELECT MAX(income) FROM people) -> ask for a number first
 SELECT COUNT(*) FROM people a JOIN people b ON a.town = b.town -> joins two protected tables
 SELECT COUNT(*) FROM people CROSS JOIN towns -> only JOIN and LEFT JOIN
@@ -390,3 +391,5 @@ SELECT educ, COUNT(*) FROM people GROUP BY educ ORDER BY 2 FETCH FIRST 3 ROWS WI
 SELECT ANON_SUM(age CLAMPED BETWEEN 0 AND 120) FROM people -> declare bounds beside the query
 SELECT ANON_QUANTILES(age, 4) FROM people -> write PERCENTILE_CONT(x, 0.25) for each share
 SELECT COUNT(*, contribution_bounds_per_group => (0, 10)) FROM people -> COUNT(x), COUNT(DISTINCT x)
+SELECT sex, COUNT(*) AS n FROM people GROUP BY sex QUALIFY ROW_NUMBER() OVER (ORDER BY n DESC) = 1 -> HAVING, or ORDER BY with LIMIT
+SELECT sex, COUNT(*) FROM people GROUP BY sex UNION ALL SELECT 'all', COUNT(*) FROM people -> GROUP BY ROLLUP

@@ -11,6 +11,7 @@ from wpinq.core.functions.sql.bind import named
 from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL, Derived
+from wpinq.query.joins import conjuncts
 
 TABLE = {"this", "alias", "db", "catalog"}
 
@@ -50,8 +51,8 @@ class Catalogue:
             raise PlanError(f"{CALL}: {shown(node)}: columns cannot be renamed here; use AS in the SELECT.")
         return node.alias or own, found.renamed(alias) if isinstance(found, Derived) else found
 
-    def protected_first(self, first: Any, joins: list[Any]) -> tuple[Any, list[Any]]:
-        """FROM and JOIN, with a protected table first: the order of two tables changes no row of an inner join.
+    def protected_first(self, first: Any, joins: list[Any], where: Any = None) -> tuple[Any, list[Any]]:
+        """FROM and JOIN, with a protected table first: the order of tables changes no row of an inner join.
 
         RIGHT JOIN of two tables is LEFT JOIN in the other order.
         """
@@ -60,13 +61,47 @@ class Catalogue:
             other.set("this", first.copy())
             other.set("side", "LEFT")
             return joins[0].this, [other]
-        if len(joins) != 1 or joins[0].text("side") or joins[0].text("method") or joins[0].text("kind") == "CROSS":
+        if self._protected(first) or not any(self._protected(one.this) for one in joins):
             return first, joins
-        if self._protected(first) or not self._protected(joins[0].this):
+        if any(one.text("side") or one.text("method") or one.text("kind") == "CROSS" for one in joins):
             return first, joins
+        if len(joins) > 1:
+            return self._reordered([first, *(one.this for one in joins)], joins, where) or (first, joins)
         other = joins[0].copy()
         other.set("this", first.copy())
         return joins[0].this, [other]
+
+    def _reordered(self, entries: list[Any], joins: list[Any], where: Any) -> tuple[Any, list[Any]] | None:
+        """The first protected table, and joins of the others, each with the conditions that can be asked by then.
+
+        Of inner joins ON says what WHERE would. A table comes once an equality of columns, that name their tables,
+        leads to it; None where none does, or USING does not tell whose columns it means.
+        """
+        from sqlglot import exp
+
+        asked = [part for one in joins if one.args.get("on") for part in conjuncts(one.args["on"])]
+        led = [*asked, *(conjuncts(where.this) if where is not None else [])]
+        reads = {id(part): {column.text("table").lower() for column in part.find_all(exp.Column)} for part in led}
+        names = [_name(one) for one in entries]
+        if (
+            "" in names
+            or any(one.args.get("using") for one in joins)
+            or "" in {name for part in asked for name in reads[id(part)]}
+        ):
+            return None
+        start = next(one for one in entries if self._protected(one))
+        left, known, result = [one for one in entries if one is not start], {_name(start)}, []
+        while left:
+            found = next((one for one in left if any(_leads(part, known, _name(one)) for part in led)), None)
+            if found is None:
+                return None
+            parts = [part for part in led if _leads(part, known, _name(found))]
+            left.remove(found)
+            known.add(_name(found))
+            parts += [part for part in asked if reads[id(part)] <= known and part not in parts]
+            asked = [part for part in asked if part not in parts]
+            result.append(exp.Join(this=found.copy(), on=exp.and_(*parts, copy=True)))
+        return None if asked else (start, result)
 
     def _protected(self, node: Any) -> bool:
         """Whether a table is protected, as far as its name says."""
@@ -90,3 +125,20 @@ class Catalogue:
                 "names, as 'schema.table'."
             )
         return own, self.given[whole[0] if whole else own]
+
+
+def _name(entry: Any) -> str:
+    """What conditions call an entry of FROM."""
+    return str(entry.alias_or_name).lower()
+
+
+def _leads(part: Any, known: set[str], name: str) -> bool:
+    """Whether a condition is an equality of what tables that are known hold and what another one holds."""
+    from sqlglot import exp
+
+    if type(part).__name__ != "EQ":
+        return False
+    one, other = (
+        {column.text("table").lower() for column in side.find_all(exp.Column)} for side in (part.this, part.expression)
+    )
+    return ({name} in (one, other)) and bool(one and other) and (one | other) - {name} <= known and one != other

@@ -31,7 +31,8 @@ TOP = re.compile(
 """TOP 10 of a query, which is LIMIT 10."""
 INSTEAD = {
     "windows": "a window looks at other records",
-    "qualify": "a window looks at other records",
+    "qualify": "QUALIFY takes rows by a window, which looks at others; HAVING, or ORDER BY with LIMIT, is done with "
+    "released numbers",
 }
 
 
@@ -52,6 +53,11 @@ def plain_select(query: str) -> Any:
     if type(select).__name__ != "Select":
         kind = type(select).__name__
         word = str(select.name if kind == "Command" else kind).upper()
+        if kind == "Union":
+            raise PlanError(
+                f"{CALL}: UNION of answers would charge for each SELECT: ask them one by one, or write UNION ALL in a "
+                "subquery and count that; totals beside their parts are GROUP BY ROLLUP."
+            )
         raise PlanError(f"{CALL}: {word} is not answered here; write one SELECT.")
     refuse_unread(select)
     if found is not None:

@@ -59,15 +59,19 @@ class Tables:
         self._derived: dict[str, Derived] = {}
         self._led: set[tuple[str, str]] = set()  # owners that a way brings: without a table, that of another is meant
         self.base: Rows
-        first, joins = self._catalogue.protected_first(first, list(joins))
+        written = [str(one.alias_or_name).lower() for one in (first, *(one.this for one in joins))]
+        first, joins = self._catalogue.protected_first(first, list(joins), where)
         alias, result = self._table(first)
         self.base = result if isinstance(result, Collection) else public_rows(result, alias)
         result = self.base
         self._columns[alias] = base_columns(result)
         self._merged: set[tuple[str, str]] = set()  # columns of USING: without a table, that of the first one is meant
         self._own = {(alias, name): name for name in result.columns}  # columns of the base, by table and name
+        self._using: list[str] = []  # names of USING, as a star shows them
         for join in joins:
             self._join(join)
+        if {alias.lower() for alias in self._columns} <= set(written):  # a star shows tables as FROM names them
+            self._columns = dict(sorted(self._columns.items(), key=lambda item: written.index(item[0].lower())))
 
     @property
     def movable(self) -> dict[str, list[Any]]:
@@ -194,13 +198,15 @@ class Tables:
         return made is not None and node.name in made.computed
 
     def all_columns(self, table: Any) -> list[exp.Expression]:
-        """The columns that a star stands for, of one table or of all; those of USING once."""
+        """The columns that a star stands for, of one table or of all; those of USING once, and before the others."""
         from sqlglot import exp
 
         aliases = [named(table, list(self._columns), CALL, "table")] if table else list(self._columns)
         places = [(alias, name) for alias in aliases for name in self._columns[alias]]
-        return [exp.column(name, table=alias, quoted=True) for alias, name in places
-                if table or (alias, name) not in self._merged]  # fmt: skip
+        if not table:
+            places = [place for place in places if place not in self._merged]
+            places.sort(key=lambda place: self._using.index(place[1]) if place[1] in self._using else len(self._using))
+        return [exp.column(name, table=alias, quoted=True) for alias, name in places]
 
     def _table(self, node: Any) -> tuple[str, Any]:
         """The name by which columns refer to a table, and its rows."""
@@ -243,10 +249,12 @@ class Tables:
         if join.text("side") == "LEFT":
             self._people.discard(alias)
         if not isinstance(self.base, Collection):
-            raise PlanError(f"{CALL}: {shown(join)}: name the protected table in FROM, and join the others; join "
-                            "public tables with each other beforehand.")  # fmt: skip
+            raise PlanError(f"{CALL}: {shown(join)}: name the protected table in FROM, and join the others; "
+                            "public tables that come before it are joined by equalities of table.column.")  # fmt: skip
         join = self._natural(join, result) if natural else join
-        self._merged |= {(alias, one.name) for one in join.args.get("using") or ()}
+        using = [one.name for one in join.args.get("using") or ()]
+        self._merged |= {(alias, name) for name in using}
+        self._using = list(dict.fromkeys([*using, *self._using]))
         if isinstance(result, Collection):
             self._pair(join, alias, result)
             return
@@ -255,8 +263,8 @@ class Tables:
     def _natural(self, join: Any, other: Any) -> Any:
         """NATURAL JOIN as what it stands for: USING the columns that both have."""
         names = other.columns if isinstance(other, Collection) else public_rows(other).columns
-        before, result = {name for columns in self._columns.values() for name in columns}, join.copy()
-        result.set("using", [identifier(name).this for name in names if name in before])
+        before, result = dict.fromkeys(name for columns in self._columns.values() for name in columns), join.copy()
+        result.set("using", [identifier(name).this for name in before if name in names])
         return result
 
     def _pair(self, join: Any, alias: str, other: Collection) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import wpinq
 from wpinq.core.plan.phrase import LONGEST
+from wpinq.postprocess.shown import within
 
 QUERY = "SELECT page, COUNT(*) AS n\n  FROM views GROUP BY page"
 
@@ -74,3 +77,28 @@ def test_an_answer_that_is_printed_shows_its_numbers_and_one_that_failed_does_no
     shown = capsys.readouterr().out
     assert shown.count(" ± ") == 3 and "500 ± " in shown and "computed when" not in shown
     assert len(labels(views)) == 1
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-2, 1e6), st.floats(-1.5, 1.5))
+def test_what_is_shown_of_an_interval_holds_it_and_is_hardly_wider(middle, half, off):
+    """The number itself has two digits of its half, so it is moved by a twentieth of that at most."""
+    low, high, value = middle - half, middle + half, middle + off * half
+    told, slack = within(value, low, high).replace(",", ""), 0.06 * half
+    if "±" in told:
+        number, reach = map(float, told.split(" ± "))
+        least, most = number - reach, number + reach
+    else:
+        least, most = (float(one) for one in told.split(" (")[1].rstrip(")").split(" to "))
+        slack = 1e-6 * half + 1e-9
+    assert ("±" in told) == (abs(off) < 0.1) or abs(abs(off) - 0.1) < 1e-6
+    assert least <= low + slack and most >= high - slack
+    assert least >= low - 0.5 * half and most <= high + 0.5 * half
+
+
+def test_an_extreme_is_shown_with_both_ends_of_its_interval():
+    rows = [(number, number % 10) for number in range(1000)]
+    table = wpinq.protect(rows, budget=50, columns={"user": int, "age": int}, name="ages")
+    answer = wpinq.sql("SELECT MAX(age) AS oldest FROM ages", {"ages": table}, epsilon=50, bounds={"age": (0, 100)})
+    low, high = answer.interval()
+    assert low <= answer.value < 20 and high == 100, "nothing says that nobody is older"
+    assert f" ({low:g} to 100)" in repr(answer) and "±" not in repr(answer)

@@ -17,6 +17,10 @@ KEPT = 2
 """Significant digits of the half width of an interval that are shown; of the answer inside it no further ones."""
 
 
+ASKEW = 1.1
+"""From how much more than half an interval on, as its further end, both of its ends are shown."""
+
+
 def rounded(value: Any, half: float) -> Any:
     """An answer with no more digits than noise leaves: to the place of the second digit of its half width.
 
@@ -119,15 +123,14 @@ def footnotes(about: Mapping[str, Any]) -> list[str]:
 
 
 def texts(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]], most: int) -> list[list[str]]:
-    """The names of the columns and the first rows, numbers with what noise leaves of them and their interval's half."""
+    """The names of the columns and the first rows, numbers with what noise leaves of them and their intervals."""
     columns = []
     for column in cells.head(most).get_columns():
         low, high = ends.get(column.name, (None, None))
         if low is None or high is None:
             columns.append([_plain(column.name), *("NULL" if one is None else _plain(str(one)) for one in column)])
             continue
-        halves = [(two - one) / 2 for one, two in zip(low, high, strict=True)]
-        columns.append([_plain(column.name), *(noisy(*pair) for pair in zip(column, halves, strict=False))])
+        columns.append([_plain(column.name), *(within(*row) for row in zip(column, low, high, strict=False))])
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -175,9 +178,31 @@ def noisy(value: Any, half: float) -> str:
     """
     if value is None:
         return "NULL"
-    number = rounded(value, half)
-    text = f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
-    return f"{text} ± {upwards(half)}"
+    return f"{_digits(rounded(value, half))} ± {upwards(half)}"
+
+
+def within(value: Any, low: float, high: float) -> str:
+    """A number with its interval: how far its further end is, or both ends where the number is not about its middle.
+
+    >>> within(12.0, 0.0, 24.0), within(11.24, 10.79, 11.7), within(None, 0.0, 1.0)
+    ('12 ± 12', '11.24 ± 0.46', 'NULL')
+    >>> within(15.7, 10.0, 34.0), within(17.0, 17.0, 100.0)
+    ('16 (10 to 34)', '17 (17 to 100)')
+    """
+    half = (high - low) / 2
+    if value is None or not 0 < half < math.inf:
+        return noisy(value, half)
+    reach = max(value - low, high - value)
+    if reach <= half * ASKEW:
+        return noisy(value, reach)
+    place = KEPT - 1 - math.floor(math.log10(half))
+    least, most = (turn(round(end * 10**place, 6)) / 10**place for turn, end in ((math.floor, low), (math.ceil, high)))
+    return f"{_digits(rounded(value, half))} ({_digits(least)} to {_digits(most)})"
+
+
+def _digits(number: float) -> str:
+    """A number with a comma between thousands."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
 
 
 def _plain(text: str) -> str:

@@ -17,7 +17,7 @@ from wpinq.apps.serve.refusals import problem
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.postprocess.charts import chart
-from wpinq.postprocess.shown import beside_noise, noisy
+from wpinq.postprocess.shown import beside_noise, within
 
 
 async def ask(visit: Visit) -> Response:
@@ -49,7 +49,7 @@ FIELDS = ("query", "epsilon", "within", "keys", "delta", "name")
 
 def _shown(found: Answered) -> dict[str, Any]:
     rows = [
-        [noisy(cell, (end[1] - end[0]) / 2) if end else "NULL" if cell is None else str(cell)
+        [within(cell, *end) if end else "NULL" if cell is None else str(cell)
          for cell, end in zip(row, ends, strict=True)]
         for row, ends in zip((found.rows or [])[:ROWS], found.intervals or [], strict=False)
     ]  # fmt: skip

@@ -16,7 +16,7 @@ import polars as pl
 
 from wpinq.arguments import MAPPING, NAME, NOTHING, PATH, TEXT, takes
 from wpinq.core.measurements.answer import LEVEL, Answer
-from wpinq.core.pricing.privacy_cost import GAUSSIAN, LAPLACE
+from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.kinds import TYPES
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
@@ -240,8 +240,7 @@ def table(
     >>> wpinq.table(staff, "team", categories={"team": ["HR", "IT"]}, other=None, epsilon=99).counts.tolist()
     [1, 2, 3]
     """
-    gaussian = rho is not None or mechanism == GAUSSIAN
-    made = layout(records, down, across, categories, other=other, total=total, gaussian=gaussian, bound=(at_most, per))
+    made = layout(records, down, across, categories, other=other, total=total, bound=(at_most, per))
     answer = sql(
         made.query, {"records": made.records}, keys=made.groups, epsilon=epsilon, rho=rho, delta=delta,
         mechanism=mechanism, name=name, analyst=analyst,
@@ -287,13 +286,11 @@ def layout(
     *,
     other: str | None,
     total: str,
-    gaussian: bool,
     bound: tuple[int | None, tuple[str, int] | None] = (None, None),
 ) -> Layout:
     """Read what a table is to be.
 
     Args:
-        gaussian: Whether noise is Gaussian.
         bound: How many records of each person are counted, and how many with the same value. The other arguments are
             those of `table`.
 
@@ -310,24 +307,24 @@ def layout(
     keys = tuple((one, _labels(records, one, categories.get(one), other, total)) for one in names)
     if math.prod(len(values) for _, values in keys) > CELLS:
         raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
-    totals = tuple(measured_too(len(values) - 1, gaussian=gaussian) for _, values in keys)
+    totals = tuple(measured_too(len(values) - 1) for _, values in keys)
     quoted = ['"{}"'.format(one.replace('"', '""')) for one in names]
     parts = [f"ROLLUP ({one})" if own else one for one, own in zip(quoted, totals, strict=True)]
     query = f'SELECT {", ".join(quoted)}, COUNT(*) AS "count" FROM records GROUP BY {", ".join(parts)}'  # noqa: S608
     return Layout(query, _in_categories(records, keys, other), keys, len(side), totals)
 
 
-def measured_too(size: int, *, gaussian: bool) -> bool:
+def measured_too(size: int) -> bool:
     """Whether the totals of a column of so many values are to be measured, for the least variance on the average.
 
-    Measured, they double what is asked, so each variance is 4 times as large, or twice with Gaussian noise; least
-    squares leave n / (n + 1) of that. Summed, a total has n times the variance of a value. Errors of several columns
-    multiply, so each column is decided by itself: by public sizes alone.
+    Measured, they double what one record moves, so each variance is 4 times as large; least squares leave n / (n + 1)
+    of that. Summed, a total has n times the variance of a value. Errors of several columns multiply, so each column is
+    decided by itself: by public sizes alone.
 
-    >>> [measured_too(size, gaussian=False) for size in (2, 5, 6)], measured_too(2, gaussian=True)
-    ([False, False, True], True)
+    >>> [measured_too(size) for size in (2, 5, 6)]
+    [False, False, True]
     """
-    return (2 if gaussian else 4) * size / (size + 1) < (1 + size) / 2
+    return 4 * size / (size + 1) < (1 + size) / 2
 
 
 def _names(given: str | Sequence[str], word: str) -> list[str]:

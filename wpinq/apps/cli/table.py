@@ -76,7 +76,7 @@ def table(
     cost = None if epsilon is None else positive(epsilon, "--epsilon")
     bell = None if rho is None else positive(rho, "--rho")
     noise = "geometric" if bell is None else "gaussian"
-    empty = layout(place.limitless(), side, above, values, other=outside, total=total, gaussian=bell is not None)
+    empty = layout(place.limitless(), side, above, values, other=outside, total=total)
     priced = wpinq.sql(f"EXPLAIN {empty.query}", {"records": empty.records}, keys=empty.groups, epsilon=cost, rho=bell,
                        mechanism=noise)  # fmt: skip
     if explain:

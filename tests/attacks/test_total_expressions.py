@@ -108,7 +108,7 @@ SQL = """
 WORDS = '''lower(s) | upper(s) | length(s) | trim(s) | abs(n) | abs(-n) | floor(f) | ceil(f) | round(f) | round(f, 15) | left(s, 2147483647)
 right(s, -2147483648) | greatest(n, f) | least(t, d) | substring(s, -2147483648, 2147483647) | coalesce(f, 1) | nullif(s, 'a')
 s || s | s || CAST(n AS TEXT) | n + m | n - m | n * m | n / m | n % m | -n | f / n | f * 1e308 | n = f | s LIKE '%a_' | s ILIKE 'İ%'
-n IN (1, NULL) | n BETWEEN m AND 3 | CASE WHEN b THEN n END | CAST(s AS INTEGER) | CAST(s AS DOUBLE PRECISION) | CAST(s AS BOOLEAN)
+n IN (1, NULL) | n BETWEEN m AND 3 | n BETWEEN SYMMETRIC 3 AND m | s SIMILAR TO '%(a)+_' | CASE WHEN b THEN n END | CAST(s AS INTEGER) | CAST(s AS DOUBLE PRECISION) | CAST(s AS BOOLEAN)
 CAST(s AS DATE) | CAST(s AS TIMESTAMP) | CAST(n AS DOUBLE PRECISION) | CAST(n AS TEXT) | CAST(f AS INTEGER) | CAST(d AS TIMESTAMP)
 CAST(d AS TEXT) | CAST(t AS DATE)'''.replace(chr(10), " | ").split(" | ")
 for part in ("year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute"):

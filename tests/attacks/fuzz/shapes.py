@@ -47,6 +47,7 @@ SHAPES: dict[str, list[str]] = {
         "{t} IS NULL", "{b} IS NOT TRUE", "{n} BETWEEN {n} AND {n}", "{t} NOT BETWEEN 'a' AND {t}",
         "{t} IN ('a', 'b', NULL)", "{n} IN ({n}, 3, {n})", "{t} LIKE 'a%'", "{t} ILIKE '_a%' ESCAPE '!'",
         "{t} NOT LIKE '%a!%' ESCAPE '!'", "{t} ~ 'a+'", "{t} ~* 'a'", "regexp_like({t}, 'a', 'i')",
+        "{t} SIMILAR TO '(a|_)%b*'", "{n} NOT BETWEEN SYMMETRIC {n} AND 3",
         "starts_with({t}, {t})", "CAST({t} AS BOOLEAN)", "CAST({n} AS BOOLEAN)", "coalesce({b}, {b})",
         "CASE WHEN {b} THEN {b} ELSE {b} END",
     ],

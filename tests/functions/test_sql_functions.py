@@ -84,7 +84,7 @@ page SIMILAR TO '%id=[0-9]+%' | page SIMILAR TO 'a.b.c' | page SIMILAR TO 'a_b_c
 page SIMILAR TO '%(break|ID)%' | page SIMILAR TO 'ID=4|\\?{2}' | page SIMILAR TO '' | NOT page SIMILAR TO '%\\mex%'
 page SIMILAR TO '%[?^]id%' | page SIMILAR TO '[^/]*' | page SIMILAR TO '$1 \\\\ /a' | page SIMILAR TO '%[\\d]'
 page SIMILAR TO 'a!.b%' ESCAPE '!' | page NOT SIMILAR TO '!?!?' ESCAPE '!' | page SIMILAR TO '[\\$]1%' ESCAPE '!'
-page SIMILAR TO NULL | page SIMILAR TO '$1 \\ /a' ESCAPE '' | page SIMILAR TO '.*'
+page SIMILAR TO '$1 \\ /a' ESCAPE '' | page SIMILAR TO '.*'
 n BETWEEN SYMMETRIC 10 AND -1 | n NOT BETWEEN SYMMETRIC 3 AND 0 | x BETWEEN SYMMETRIC n AND 2
 n BETWEEN SYMMETRIC NULL AND 0 | day BETWEEN SYMMETRIC '2026-12-31' AND '2000-01-01'"""
 CASES = [text.strip() for block in (TEXTS, NUMBERS, TIMES, TRUTHS) for line in block.split("\n")

@@ -133,6 +133,36 @@ def test_the_site_has_every_page():
     assert set(re.findall(r"([\w-]+\.md)$", SITE, re.MULTILINE)) == {path.name for path in DOCUMENTS.glob("*.md")}
 
 
+def test_programs_read_every_page_as_text(tmp_path, monkeypatch):
+    """`llms.txt` lists each page of the site once, with what it is for; the reference is written out there."""
+    monkeypatch.syspath_prepend(ROOT / ".docs")
+    assert re.search(r"hooks: \[.*, llms.py\]", SITE), "the last hook sees what the others wrote"
+    commands, llms = importlib.import_module("commands"), importlib.import_module("llms")
+    for path in DOCUMENTS.glob("*.md"):
+        page = SimpleNamespace(file=SimpleNamespace(src_uri=path.name))
+        text = commands.on_page_markdown(path.read_text(), page)
+        assert llms.on_page_markdown(text, page) == text
+    llms.on_post_build(SimpleNamespace(site_dir=tmp_path, nav=navigation(), site_url=None))
+    found = (tmp_path / "llms.txt").read_text()
+    assert "differential privacy" in found.splitlines()[2]
+    links = re.findall(r"^- \[.+\]\((.+?)\): (.+)$", found, re.MULTILINE)
+    assert sorted(name for name, _ in links) == sorted(path.name for path in DOCUMENTS.glob("*.md"))
+    assert len({told for _, told in links}) == len(links), "each is told by words of its own"
+    assert all(10 < len(told) < 250 and "](" not in told for _, told in links), links
+    reference = (tmp_path / "reference-questions.md").read_text()
+    assert "Stability" in reference and "### distinct(self" in reference
+    assert not re.search(r"^:::|<!-- public", "".join(path.read_text() for path in tmp_path.glob("*.md")), re.MULTILINE)
+
+
+def navigation():
+    """The pages of the site as MkDocs reads them: a title with a page, or with the pages of a section."""
+    entries = []
+    for deep, name, page in re.findall(r"^( +)- ([^:\n]+):(?: (\S+))?$", SITE[SITE.index("\nnav:") :], re.MULTILINE):
+        inside = entries if len(deep) == 2 else next(iter(entries[-1].values()))
+        inside.append({name: page or []})
+    return entries
+
+
 def test_everything_public_is_in_the_reference(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / ".docs")
     commands = importlib.import_module("commands")

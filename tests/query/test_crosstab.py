@@ -65,6 +65,15 @@ def test_a_column_that_is_true_or_false_needs_no_list():
     assert repr(found).startswith("false  true    all\n")
 
 
+def test_records_without_a_value_are_counted_as_neither_true_nor_false():
+    """With other="true" they were counted as true."""
+    people = wpinq.protect(pl.DataFrame({"member": [True, None, None]}), budget=10**9)
+    found = wpinq.table(people, "member", categories={}, epsilon=LOUD, other="true")
+    assert found.counts.tolist() == [0, 1, 1] and "another value, or none, of member" in found.notes[1]
+    found = wpinq.table(people, "member", categories={"member": [True]}, epsilon=LOUD)
+    assert found.counts.tolist() == [1, 2, 3] and "Left out" not in " ".join(found.notes)
+
+
 @given(st.integers(1, 4), st.sampled_from([{"epsilon": "0.05"}, {"rho": "0.001", "mechanism": "gaussian"}]))
 def test_all_sums_are_exact_whatever_the_noise(many, spent):
     people = wpinq.protect(PEOPLE, rho=10**6) if "rho" in spent else protected()
@@ -186,6 +195,14 @@ def test_it_is_saved_with_what_describes_it(tmp_path):
         ({"down": "sex", "categories": {"sex": [1]}}, "are text"),
         ({"down": "sex", "categories": {"sex": ["f", "other"]}}, "have one name"),
         ({"down": "sex", "categories": {"sex": ["f", "all"]}}, "have one name"),
+        ({"down": "age", "categories": {"age": ["1", "01"]}}, "no integer of 'age' is written '01'"),
+        ({"down": "age", "categories": {"age": ["9" * 5000]}}, "no integer of 'age'"),
+        ({"down": "member", "categories": {"member": ["yes"]}}, "no boolean of 'member'"),
+        ({"down": "born", "categories": {"born": ["2020-1-1"]}}, "no date of 'born'"),
+        ({"down": "sex", "categories": {"sex": ["\ud800"]}}, "cannot be printed"),
+        ({"down": "count", "categories": {"count": ["1"]}}, "cannot be called 'count' here"),
+        ({"down": "low", "categories": {"low": ["1"]}}, "cannot be called 'low' here"),
+        ({"down": ["sex", "Grouping"], "categories": {"sex": ["f"]}}, "cannot be called 'Grouping' here"),
         ({"down": "nope", "categories": {"nope": ["f"]}}, "nope"),
         ({"down": "weight", "categories": {"weight": ["f"]}}, "derive a column"),
         ({"down": ["sex", "region"], "categories": {"sex": list("abcdefghij") * 0 + [str(i) for i in range(2000)],
@@ -193,7 +210,9 @@ def test_it_is_saved_with_what_describes_it(tmp_path):
     ],
 )  # fmt: skip
 def test_what_is_no_table_is_refused_and_free(words, match):
-    people = wpinq.protect(PEOPLE.with_columns(weight=pl.lit(1.5)), budget=1)
+    people = wpinq.protect(
+        PEOPLE.with_columns(weight=pl.lit(1.5), born=pl.date(2020, 1, 1), count=1, low=1, Grouping=1), budget=1
+    )
     with pytest.raises(PlanError, match=match):
         wpinq.table(people, **{"categories": {}, "epsilon": 1, **words})
     assert sources(people._node)[0].ledger.remaining() == 1

@@ -18,7 +18,7 @@ from wpinq.arguments import MAPPING, NAME, NOTHING, PATH, TEXT, takes
 from wpinq.core.measurements.answer import LEVEL, Answer
 from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.kinds import TYPES
-from wpinq.core.records.schema import Kind
+from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.postprocess import shown
@@ -41,6 +41,8 @@ CELLS = 1_000_000
 """Counts of a table, with its totals."""
 LISTED = {Kind.TEXT, Kind.INT, Kind.BOOL, Kind.DATE}
 """Kinds of columns whose values can be listed."""
+TAKEN = {"", "count", "low", "high", "grouping"}
+"""Names that a column of a table cannot have: those of what it says of each count."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,14 @@ class Table:
         keys: For each column its name and its values, the last of which is the total.
         down: How many of the columns stand at the side; the others stand above.
         totals: For each column whether its totals were measured, too; else they are sums.
+        partial: The columns of which only records with a listed value are counted.
     """
 
     answer: Answer
     keys: tuple[tuple[str, tuple[str, ...]], ...]
     down: int
     totals: tuple[bool, ...]
+    partial: tuple[str, ...] = ()
 
     @cached_property
     def estimates(self) -> npt.NDArray[np.float64]:
@@ -116,6 +120,10 @@ class Table:
         )  # fmt: skip
         return (
             f"Counted {shown.whose(about)}.",
+            *(
+                [f"Left out are records with another value, or none, of {' or '.join(self.partial)}."]
+                * bool(self.partial)
+            ),
             f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
             " zero stands for a small one.",
             "All numbers add up. They are whole along the columns in their order, each within one of the best estimate;"
@@ -214,7 +222,7 @@ def table(
         down: The columns at the side of the table.
         across: The columns above it.
         categories: For each column the values that the table has; they do not depend on the records. Of a column that
-            is true or false they may be left out.
+            is true or false they may be left out, and so are then records without a value.
         epsilon: What it costs one person in all, exact.
         rho: Instead of epsilon, with Gaussian noise.
         delta: What goes with epsilon of Gaussian noise.
@@ -245,7 +253,7 @@ def table(
         made.query, {"records": made.records}, keys=made.groups, epsilon=epsilon, rho=rho, delta=delta,
         mechanism=mechanism, name=name, analyst=analyst,
     )  # fmt: skip
-    return Table(answer, made.keys, made.down, made.totals)
+    return Table(answer, made.keys, made.down, made.totals, made.partial)
 
 
 @dataclass(frozen=True)
@@ -258,6 +266,7 @@ class Layout:
         keys: For each column its name and its labels, the last of which is the total.
         down: How many of the columns stand at the side.
         totals: For each column whether its totals are measured, too.
+        partial: The columns of which only records with a listed value are counted.
     """
 
     query: str
@@ -265,6 +274,7 @@ class Layout:
     keys: tuple[tuple[str, tuple[str, ...]], ...]
     down: int
     totals: tuple[bool, ...]
+    partial: tuple[str, ...]
 
     @property
     def groups(self) -> pl.DataFrame:
@@ -301,17 +311,24 @@ def layout(
     names = [*side, *_names(across, "across")]
     if not names or len(set(names)) < len(names) or len(names) > MOST:
         raise PlanError(f"{CALL}: give one to {MOST} different columns, down and across.")
+    if taken := [one for one in names if one.lower() in TAKEN]:
+        raise PlanError(f"{CALL}: a column cannot be called {taken[0]!r} here; rename it with map.")
     if unknown := [str(one) for one in categories if one not in names]:
         raise PlanError(f"{CALL}(categories=...): {unknown[0]!r} is no column of the table.")
     records = rebounded({"records": records}, *bound)["records"]
-    keys = tuple((one, _labels(records, one, categories.get(one), other, total)) for one in names)
+    partial = tuple(
+        one for one in names
+        if other is None or (categories.get(one) is None and records._node.schema[one].kind is Kind.BOOL)
+    )  # fmt: skip
+    outside = {one: None if one in partial else other for one in names}
+    keys = tuple((one, _labels(records, one, categories.get(one), outside[one], total)) for one in names)
     if math.prod(len(values) for _, values in keys) > CELLS:
         raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
     totals = tuple(measured_too(len(values) - 1) for _, values in keys)
     quoted = ['"{}"'.format(one.replace('"', '""')) for one in names]
     parts = [f"ROLLUP ({one})" if own else one for one, own in zip(quoted, totals, strict=True)]
     query = f'SELECT {", ".join(quoted)}, COUNT(*) AS "count" FROM records GROUP BY {", ".join(parts)}'  # noqa: S608
-    return Layout(query, _in_categories(records, keys, other), keys, len(side), totals)
+    return Layout(query, _in_categories(records, keys, outside), keys, len(side), totals, partial)
 
 
 def measured_too(size: int) -> bool:
@@ -342,7 +359,7 @@ def _labels(
     if kind not in LISTED:
         raise PlanError(f"{CALL}: column {name!r} holds {kind.value}; derive a column of text, such as a band of it.")
     if given is None and kind is Kind.BOOL:
-        given, other = ("false", "true"), None
+        given = ("false", "true")
     if not isinstance(given, (list, tuple)) or not given:
         raise PlanError(f"{CALL}(categories=...): list the values of {name!r}, which do not depend on the records.")
     if any(not isinstance(value, str) and TYPES.get(type(value)) is not kind for value in given):
@@ -351,20 +368,35 @@ def _labels(
     labels += [] if other is None else [other]
     if any(not label.isprintable() for label in (*labels, total)):
         raise PlanError(f"{CALL}: a value of {name!r}, other= or total= holds what cannot be printed.")
+    if odd := [one for one in labels[: len(given)] if not _written(one, kind)]:
+        raise PlanError(f"{CALL}(categories=...): no {kind.value} of {name!r} is written {odd[0][:40]!r}.")
     if len({*labels, total}) < len(labels) + 1:
         raise PlanError(f"{CALL}: two values of {name!r} have one name, or that of other= or total=.")
     return (*labels, total)
 
 
-def _in_categories(records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], other: str | None) -> Collection:
+def _written(label: str, kind: Kind) -> bool:
+    """Whether a value of a kind is written so, as text."""
+    if kind is Kind.BOOL:
+        return label in ("false", "true")
+    text = pl.Series([label], dtype=pl.String)
+    value = (
+        text.str.to_date("%Y-%m-%d", strict=False) if kind is Kind.DATE else text.cast(polars_type(kind), strict=False)
+    )
+    return bool(value.cast(pl.String)[0] == label)
+
+
+def _in_categories(
+    records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], outside: Mapping[str, str | None]
+) -> Collection:
     """Each record with the label of each column."""
     labelled = []
     for name, values in keys:
         text = pl.col(name).cast(pl.String, strict=False)
         listed = text.is_in(list(values[:-1]))
-        if other is None or values[-2] != other:
+        if outside[name] is None:
             records = records.filter(listed)
             labelled.append(text.alias(name))
         else:
-            labelled.append(pl.when(listed).then(text).otherwise(pl.lit(other)).alias(name))
+            labelled.append(pl.when(listed).then(text).otherwise(pl.lit(outside[name])).alias(name))
     return records.map(labelled)

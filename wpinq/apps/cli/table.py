@@ -29,7 +29,8 @@ def table(
     categories: Annotated[
         Path | None,
         typer.Option(help="The values that the table has, which do not depend on the records: lines of COLUMN,VALUE, "
-                          'or JSON: {"sex": ["f", "m"]}. Of a column that is true or false they may be left out.',
+                          'or JSON: {"sex": ["f", "m"]}. Of a column that is true or false they may be left out, '
+                          "and so are then records without a value.",
                      metavar="FILE", show_default=False),
     ] = None,
     epsilon: Annotated[

@@ -218,6 +218,12 @@ def test_what_is_no_table_is_refused_and_free(words, match):
     assert sources(people._node)[0].ledger.remaining() == 1
 
 
+@pytest.mark.parametrize("records", [PEOPLE, {"t": 1}, None, "people"])
+def test_only_protected_records_are_counted(records):
+    with pytest.raises(PlanError, match="give protected records"):
+        wpinq.table(records, "sex", categories={"sex": ["f"]}, epsilon=1)
+
+
 def test_what_is_not_left_is_not_spent():
     people = protected(budget=1)
     with pytest.raises(BudgetError):

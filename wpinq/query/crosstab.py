@@ -307,6 +307,10 @@ def layout(
     Raises:
         PlanError: The columns or categories do not fit.
     """
+    from wpinq.collection import Collection as Protected
+
+    if not isinstance(records, Protected):
+        raise PlanError(f"{CALL}: give protected records, as protect(...) makes them.")
     side = _names(down, "down")
     names = [*side, *_names(across, "across")]
     if not names or len(set(names)) < len(names) or len(names) > MOST:

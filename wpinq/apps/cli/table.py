@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -129,10 +130,15 @@ def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]
     except (msgspec.DecodeError, RecursionError):
         raise SourceError(f'{call}: is no JSON of lists: {{"sex": ["f", "m"]}}.') from None
     result: dict[str, list[str]] = {}
-    for place, row in enumerate(csv.reader(text.splitlines()), 1):
-        if not row:
-            continue
-        if len(row) != 2 or row[0] not in names:
-            raise SourceError(f"{call}, line {place}: write COLUMN,VALUE, where the column is one of the table.")
-        result.setdefault(row[0], []).append(row[1])
+    lines = csv.reader(io.StringIO(text, newline=None), strict=True)
+    try:
+        for row in lines:
+            if row and (len(row) != 2 or row[0] not in names):
+                raise SourceError(
+                    f"{call}, line {lines.line_num}: write COLUMN,VALUE, where the column is one of the table."
+                )
+            if row:
+                result.setdefault(row[0], []).append(row[1])
+    except csv.Error as error:
+        raise SourceError(f"{call}, line {lines.line_num}: is no CSV: {error}.") from None
     return result

@@ -41,6 +41,7 @@ def test_a_table_of_people(wpinq, staff, tmp_path, remaining):
         ("team," + "x" * 200_000, ["--epsilon", "1"], "line 1: is no CSV: field larger"),
         ("team,IT\rnope,HR", ["--epsilon", "1"], "line 2: write COLUMN,VALUE"),
         ('team,"I\nT"\n', ["--epsilon", "1"], "cannot be printed"),
+        ('{"team": ["IT"], "team": ["HR"]}', ["--epsilon", "1"], "lists a column twice"),
         ("{", ["--epsilon", "1"], "no JSON of lists"),
         ('{"team": [[1]]}', ["--epsilon", "1"], "no JSON of lists"),
         ('{"team": []}', ["--epsilon", "1"], "list the values"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -123,6 +124,8 @@ def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]
         text = path.read_text("utf-8-sig")
         if text.lstrip().startswith("{"):
             found = msgspec.json.decode(text, type=dict[str, list[str | int | bool]])
+            if len(json.loads(text, object_pairs_hook=list)) > len(found):
+                raise SourceError(f"{call}: lists a column twice.")
             return {name: [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
                     for name, values in found.items()}  # fmt: skip
     except (OSError, UnicodeDecodeError) as error:

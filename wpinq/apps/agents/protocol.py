@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +14,14 @@ from wpinq.errors import installed
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 
-def server(desk: Desk) -> Server[Any]:
+def server(desk: Desk | Callable[[Any], Desk]) -> Server[Any]:
     """A server of the protocol, whose calls arrive at a desk.
 
     Args:
-        desk: Who answers them.
+        desk: Who answers them; or what finds that by the ASGI scope of the request.
     """
     import anyio.to_thread
     from mcp.server.lowlevel import Server
@@ -40,8 +43,9 @@ def server(desk: Desk) -> Server[Any]:
     async def tools(_: Any, __: Any) -> ListToolsResult:
         return listed
 
-    async def call(_: Any, asked: Any) -> CallToolResult:
-        answer = partial(desk.call, asked.name, asked.arguments)
+    async def call(context: Any, asked: Any) -> CallToolResult:
+        own = desk if isinstance(desk, Desk) else desk(context.request.scope)
+        answer = partial(own.call, asked.name, asked.arguments)
         found, refused = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True)
         text = msgspec.json.encode(found)
         return CallToolResult(
@@ -66,3 +70,17 @@ def over_stdio(desk: Desk) -> None:
             await made.run(reads, writes, made.create_initialization_options())
 
     anyio.run(run)
+
+
+def over_http(desk: Callable[[Any], Desk]) -> StreamableHTTPSessionManager:
+    """What answers agents over HTTP, each request by itself, with JSON.
+
+    Args:
+        desk: Who answers a request, by its ASGI scope.
+    """
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    log = logging.getLogger("mcp")
+    log.addHandler(logging.NullHandler())
+    log.propagate = False  # it would log what agents send, with tracebacks
+    return StreamableHTTPSessionManager(server(desk), json_response=True, stateless=True)

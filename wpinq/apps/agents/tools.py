@@ -71,6 +71,14 @@ class Tool:
         return schema(self.asked)
 
 
+class Payments:
+    """When an agent paid, for all its calls together."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.times: deque[float] = deque()
+
+
 class Desk:
     """Where the calls of one agent arrive. Calls may come from several threads.
 
@@ -78,12 +86,15 @@ class Desk:
         server: Who answers.
         per_minute: How many questions may be paid in a minute; those that were charged before are free and not counted.
         most: What one question may cost in epsilon; None for what the server allows.
+        payments: What was paid, where it is shared with other desks.
     """
 
-    def __init__(self, server: Server, per_minute: int, most: Fraction | None = None) -> None:
+    def __init__(
+        self, server: Server, per_minute: int, most: Fraction | None = None, *, payments: Payments | None = None
+    ) -> None:
         self.server, self._per_minute, self._most = server, per_minute, most
-        self._lock = threading.Lock()
-        self._paid: deque[float] = deque()
+        payments = payments or Payments()
+        self._lock, self._paid = payments.lock, payments.times
 
     def call(self, name: str, arguments: dict[str, Any] | None) -> tuple[dict[str, Any], bool]:
         """Answer a call, and say whether it was refused; whatever goes wrong is an answer too."""

@@ -75,7 +75,7 @@ class Transport:
                 return msgspec.json.decode(found.read(), type=answer)
         except urllib.error.HTTPError as error:
             with error:
-                _refuse(error.code, error.read())
+                refuse(error.code, error.read())
         except (OSError, ValueError, msgspec.MsgspecError) as error:
             reason = "no answer in time; ask again, what was charged is free" if isinstance(
                 error, TimeoutError) else "it cannot be reached, or is no wpinq server"  # fmt: skip
@@ -90,7 +90,12 @@ def quoted(name: str) -> str:
     return urllib.parse.quote(name, safe="")
 
 
-def _refuse(status: int, content: bytes) -> NoReturn:
+def refuse(status: int, content: bytes) -> NoReturn:
+    """Raise what a refusal of a server means here.
+
+    Raises:
+        BudgetError, PlanError, SourceError: See `Transport.ask`.
+    """
     try:
         message = msgspec.json.decode(content, type=Refused).error.message
     except msgspec.MsgspecError:

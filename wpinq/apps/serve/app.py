@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -13,11 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from wpinq.apps.serve.admin import CURATING
+from wpinq.apps.serve.agents import Agents
 from wpinq.apps.serve.catalogue import Catalogue
 from wpinq.apps.serve.measured import OBSERVING
 from wpinq.apps.serve.measuring import MEASURING
 from wpinq.apps.serve.metrics import metrics
-from wpinq.apps.serve.middleware import Door, Entrance
+from wpinq.apps.serve.middleware import AGENTS, Door, Entrance
 from wpinq.apps.serve.operations import JSON, Site, description
 from wpinq.apps.serve.page.routes import pages
 from wpinq.apps.serve.questions import ASKING
@@ -47,10 +48,16 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     entrance = Entrance(tokens, catalogue.config)
     site = Site(catalogue, tokens, Desk(limits.waiting, limits.held, limits.memory), entrance)
     routes = [one.route(site) for one in OPERATIONS]
+    agents = Agents(site, OPERATIONS) if catalogue.config.server.agents else None
+    if agents is not None:
+        routes.append(Route(AGENTS, agents, methods=["POST"]))
 
     @asynccontextmanager
     async def turning(_: Starlette) -> AsyncIterator[None]:
-        with Turning(site):
+        async with AsyncExitStack() as stack:
+            stack.enter_context(Turning(site))
+            if agents is not None:
+                await stack.enter_async_context(agents.run())
             yield
 
     result = Starlette(

@@ -83,6 +83,8 @@ class Server(Table, frozen=True):
         key: Its private key.
         proxy: Whether a proxy in front of it does TLS.
         names: Host names that it is asked by, beside its address.
+        agents: Whether agents may ask at `/mcp`.
+        agents_per_minute: New questions that one token may pay there in a minute.
     """
 
     tokens: str = "tokens"
@@ -92,6 +94,8 @@ class Server(Table, frozen=True):
     key: str | None = None
     proxy: bool = False
     names: tuple[str, ...] = ()
+    agents: bool = False
+    agents_per_minute: Annotated[int, msgspec.Meta(ge=0)] = 10
 
 
 class Protected(Table, frozen=True):

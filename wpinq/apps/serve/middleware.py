@@ -21,7 +21,7 @@ OPEN = frozenset(
     {"/api/openapi.json", "/sign-in", *(STATIC + name for name in ("page.css", "page.js", "uPlot.js", "icon.svg"))}
 )
 """What needs no token: the contract itself, and what a browser shows before somebody has signed in."""
-API = "/api/"
+API, AGENTS = "/api/", "/mcp"
 """Where a token is asked for; elsewhere are the pages of a browser, which has a session and no token."""
 GUESSES = 30
 """Wrong tokens in a minute from one address; then they are refused as too many. Right ones are let in always."""
@@ -80,7 +80,7 @@ class Entrance:
         grant = self._tokens.granted(token)
         if grant is None:
             raise RefusedError(401 if self._guessed.takes(address) else 429)
-        return self._paced(grant)
+        return self.paced(grant)
 
     def by_session(self, scope: Scope) -> Grant | None:
         """What the session of a browser allows; None where there is none. `scope["session"]` is the session then.
@@ -93,9 +93,14 @@ class Entrance:
         if grant is None:
             return None
         scope["session"] = session
-        return self._paced(grant)
+        return self.paced(grant)
 
-    def _paced(self, grant: Grant) -> Grant:
+    def paced(self, grant: Grant) -> Grant:
+        """Count one more request of a token.
+
+        Raises:
+            RefusedError: There are too many.
+        """
         if not self._asked.takes(grant.id):
             raise RefusedError(429)
         return grant
@@ -143,7 +148,7 @@ class Door:
     async def _entered(self, scope: Scope, receive: Receive, answer: Send) -> None:
         try:
             if scope["path"] not in OPEN:
-                api = scope["path"].startswith(API)
+                api = scope["path"].startswith(API) or scope["path"] == AGENTS
                 scope["user"] = self._grant(scope) if api else self._entrance.by_session(scope)
             whole = await self._arrived(scope, receive)
         except Exception as error:  # noqa: BLE001  a traceback must not reach the log; a file of tokens may be gone

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+CALLS = 100
+"""Calls that are answered at once; further ones wait."""
+
 
 def server(desk: Desk | Callable[[Any], Desk]) -> Server[Any]:
     """A server of the protocol, whose calls arrive at a desk.
@@ -23,6 +26,7 @@ def server(desk: Desk | Callable[[Any], Desk]) -> Server[Any]:
     Args:
         desk: Who answers them; or what finds that by the ASGI scope of the request.
     """
+    import anyio
     import anyio.to_thread
     from mcp.server.lowlevel import Server
     from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
@@ -40,13 +44,15 @@ def server(desk: Desk | Callable[[Any], Desk]) -> Server[Any]:
         ]
     )  # fmt: skip
 
+    threads = anyio.CapacityLimiter(CALLS)  # its own: the pages of a server wait for no agent
+
     async def tools(_: Any, __: Any) -> ListToolsResult:
         return listed
 
     async def call(context: Any, asked: Any) -> CallToolResult:
         own = desk if isinstance(desk, Desk) else desk(context.request.scope)
         answer = partial(own.call, asked.name, asked.arguments)
-        found, refused = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True)
+        found, refused = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=threads)
         text = msgspec.json.encode(found)
         return CallToolResult(
             content=[TextContent(text=text.decode())], structured_content=msgspec.json.decode(text), is_error=refused

@@ -47,6 +47,7 @@ def test_a_table_of_people(wpinq, staff, tmp_path, remaining):
         ('{"team": []}', ["--epsilon", "1"], "list the values"),
         ("", ["--epsilon", "1"], "list the values"),
         ("team,IT\n", ["--epsilon", "1", "--save", "t.xlsx"], "must end in"),
+        ("team,IT\n", ["--epsilon", "1", "--title", "\udcff"], "cannot be printed"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_before_a_ledger_is_made(wpinq, staff, tmp_path, text, more, match):

@@ -131,7 +131,7 @@ class Table:
             *shown.footnotes(about)[1:],
         )
 
-    @takes(path=PATH, title=TEXT | NOTHING)
+    @takes(path=PATH | NOTHING, title=NAME | NOTHING)
     def html(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> str:
         """The table as one page for readers, on screens and on paper; it is written too, where a file is named.
 

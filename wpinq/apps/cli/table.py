@@ -72,6 +72,8 @@ def table(
 
     if (epsilon is None) is (rho is None):
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
+    if title is not None and not title.isprintable():
+        raise PlanError("--title: holds what cannot be printed; write it in one line of UTF-8.")
     keep = {*place.places(), *([categories.resolve()] if categories else [])}
     check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, keep)
     side, above = _columns(down), _columns(across)

@@ -88,7 +88,10 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--seconds", type=float, default=10)
     words.add_argument("--connections", type=int, default=64)
+    words.add_argument("--smoke", action="store_true", help="a second of each, over four connections")
     given = words.parse_args()
+    if given.smoke:
+        given.seconds, given.connections = 1, 4
     for name, kind in (("held durably", Intake), ("dropped", Dropping)):
         with tempfile.TemporaryDirectory() as home:
             rate, half, most = measured(kind, Path(home), given.seconds, given.connections)

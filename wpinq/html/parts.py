@@ -32,6 +32,18 @@ def framed(heading: str, *parts: str) -> str:
     return f'<div class="wpinq"><style>{look()}</style><h4>{escape(heading)}</h4>{"".join(parts)}</div>'
 
 
+def page(title: str, style: str, body: str) -> str:
+    """A page that needs no network.
+
+    Args:
+        title: What it is called, as text.
+        style: Its style sheet.
+        body: HTML.
+    """
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    return f"<!doctype html>\n<html lang=en><head>{head}<style>{style}</style></head><body>\n{body}</body></html>\n"
+
+
 def text(content: str, kind: str = "p") -> str:
     """A paragraph, or another element.
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from itertools import product
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from wpinq.html import parts
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 STYLE = """\
 body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:#15181c}}
@@ -59,11 +62,8 @@ def page(
         before = place
     body = "\n".join([*lines, "</tbody>"])
     said = "".join(parts.text(note) for note in notes)
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    return (
-        f"<!doctype html>\n<html lang=en><head>{head}<style>{parts.look()}{STYLE}</style></head><body>"
-        f'<main class="wpinq"><div class="wide"><table>{body}</table></div>{said}</main></body></html>\n'
-    )
+    shown = f'<main class="wpinq"><div class="wide"><table>{body}</table></div>{said}</main>'
+    return parts.page(title, parts.look() + STYLE, shown)
 
 
 def _head(side: Sequence[tuple[str, Sequence[str]]], above: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
@@ -73,7 +73,7 @@ def _head(side: Sequence[tuple[str, Sequence[str]]], above: Sequence[tuple[str, 
         return [f'<tr>{named}<th scope="col" class="n">count</th></tr>']
     lines, times = [], 1
     for depth, (name, values) in enumerate(above):
-        span = int(np.prod([len(after) for _, after in above[depth + 1 :]], dtype=int))
+        span = math.prod(len(after) for _, after in above[depth + 1 :])
         wide = f' colspan="{span}"' if span > 1 else ""
         cells = "".join(f'<th scope="col" class="n"{wide}>{escape(value)}</th>' for value in [*values] * times)
         last = depth == len(above) - 1

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.arguments import MAPPING, NAME, NOTHING, PATH, TEXT, takes
+from wpinq.collection import Collection
 from wpinq.core.measurements.answer import LEVEL, Answer
 from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.kinds import TYPES
@@ -31,7 +32,6 @@ from wpinq.query.contribution import rebounded
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from wpinq.collection import Collection
     from wpinq.core.measurements.measurement import Measurement
 
 CALL = "table"
@@ -88,15 +88,15 @@ class Table:
         return result
 
     def _half(self, measured: Measurement, totals: Sequence[bool]) -> float:
-        terms = [(1.0, 1)]
-        for (_, values), own, total in zip(self.keys, self.totals, totals, strict=True):
-            size = len(values) - 1
-            parts = cube_noise([size]) if own else [(1.0, size if total else 1)]
-            terms = [(one * part, times * many) for one, times in terms for part, many in parts]
-        if terms == [(1.0, 1)]:
+        sizes = [len(values) - 1 for _, values in self.keys]
+        added = math.prod(
+            size for size, own, total in zip(sizes, self.totals, totals, strict=True) if total and not own
+        )
+        terms = cube_noise([size for size, own in zip(sizes, self.totals, strict=True) if own])
+        if added == len(terms) == 1:
             return float(measured.interval(LEVEL))
-        noise = tuple(NoiseTerm(float(measured.scale) * part, many, measured.gaussian) for part, many in terms)
-        return half_width(noise, float(LEVEL))
+        noise = (NoiseTerm(float(measured.scale) * part, many * added, measured.gaussian) for part, many in terms)
+        return half_width(tuple(noise), float(LEVEL))
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -118,12 +118,10 @@ class Table:
             f"a cell by {self.halves[(0,) * self.halves.ndim]:,.4g} and the total of all by"
             f" {self.halves[(-1,) * self.halves.ndim]:,.4g}"
         )  # fmt: skip
+        left_out = [f"Left out are records with another value, or none, of {' or '.join(self.partial)}."]
         return (
             f"Counted {shown.whose(about)}.",
-            *(
-                [f"Left out are records with another value, or none, of {' or '.join(self.partial)}."]
-                * bool(self.partial)
-            ),
+            *(left_out if self.partial else ()),
             f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
             " zero stands for a small one.",
             "All numbers add up. They are whole along the columns in their order, each within one of the best estimate;"
@@ -173,9 +171,9 @@ class Table:
     def _texts(self) -> list[list[str]]:
         """The table as texts, its head first."""
         side, above = self.keys[: self.down], self.keys[self.down :]
-        heads = ["count"] if not above else [" ".join(place) for place in _product(above)]
+        heads = ["count"] if not above else [" ".join(place) for place in product(*(values for _, values in above))]
         rows = self.counts.reshape(-1, len(heads)).tolist()
-        names = list(_product(side)) if side else [()]
+        names = product(*(values for _, values in side))
         body = [[*name, *(f"{number:,}" for number in row)] for name, row in zip(names, rows, strict=True)]
         return [[*(name for name, _ in side), *heads], *body]
 
@@ -184,13 +182,6 @@ class Table:
 
         head, *rows = self._texts()
         return parts.framed("Cross table", parts.table(head, rows), *(parts.text(note) for note in self.notes))
-
-
-def _product(keys: Sequence[tuple[str, tuple[str, ...]]]) -> list[tuple[str, ...]]:
-    result: list[tuple[str, ...]] = [()]
-    for _, values in keys:
-        result = [(*before, value) for before in result for value in values]
-    return result
 
 
 @takes(categories=MAPPING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
@@ -307,9 +298,7 @@ def layout(
     Raises:
         PlanError: The columns or categories do not fit.
     """
-    from wpinq.collection import Collection as Protected
-
-    if not isinstance(records, Protected):
+    if not isinstance(records, Collection):
         raise PlanError(f"{CALL}: give protected records, as protect(...) makes them.")
     side = _names(down, "down")
     names = [*side, *_names(across, "across")]

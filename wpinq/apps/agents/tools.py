@@ -75,8 +75,30 @@ class Payments:
     """When an agent paid, for all its calls together."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.times: deque[float] = deque()
+        self._lock = threading.Lock()
+        self._times: deque[float] = deque()
+
+    def count(self, per_minute: int) -> None:
+        """Count a question that is to be paid.
+
+        Args:
+            per_minute: How many may be.
+
+        Raises:
+            RefusedHereError: There were too many in this minute.
+        """
+        with self._lock:
+            now = time.monotonic()
+            while self._times and now - self._times[0] >= MINUTE:
+                self._times.popleft()
+            if len(self._times) >= per_minute:
+                wait = int(MINUTE - (now - self._times[0])) + 1 if self._times else None
+                later = "" if wait is None else f", and this one in {wait} seconds"
+                raise RefusedHereError(
+                    f"no more than {per_minute} new questions may be paid in a minute; nothing was charged.",
+                    f"prices, and questions that were charged before{later}.",
+                )
+            self._times.append(now)
 
 
 class Desk:
@@ -93,8 +115,7 @@ class Desk:
         self, server: Server, per_minute: int, most: Fraction | None = None, *, payments: Payments | None = None
     ) -> None:
         self.server, self._per_minute, self._most = server, per_minute, most
-        payments = payments or Payments()
-        self._lock, self._paid = payments.lock, payments.times
+        self._payments = payments or Payments()
 
     def call(self, name: str, arguments: dict[str, Any] | None) -> tuple[dict[str, Any], bool]:
         """Answer a call, and say whether it was refused; whatever goes wrong is an answer too."""
@@ -136,27 +157,8 @@ class Desk:
         """
         price = self.price(question)
         if not price.free:
-            self._count()
+            self._payments.count(self._per_minute)
         return price, self.server.ask("/api/sql", wire.Answered, question.asked(dry=False))
-
-    def _count(self) -> None:
-        """Count a question that is to be paid.
-
-        Raises:
-            RefusedHereError: There were too many in this minute.
-        """
-        with self._lock:
-            now = time.monotonic()
-            while self._paid and now - self._paid[0] >= MINUTE:
-                self._paid.popleft()
-            if len(self._paid) >= self._per_minute:
-                wait = int(MINUTE - (now - self._paid[0])) + 1 if self._paid else None
-                later = "" if wait is None else f", and this one in {wait} seconds"
-                raise RefusedHereError(
-                    f"no more than {self._per_minute} new questions may be paid in a minute; nothing was charged.",
-                    f"prices, and questions that were charged before{later}.",
-                )
-            self._paid.append(now)
 
     def instead(self, error: WpinqError) -> dict[str, Any]:
         """What would be answered instead of what was refused."""

@@ -13,6 +13,7 @@ from wpinq.apps.publish.declared import Words
 from wpinq.apps.publish.price import Price
 from wpinq.core import GAUSSIAN
 from wpinq.exact import decimal
+from wpinq.html import parts
 
 PROTECTED = """\
 Whoever sees everything that is published, and knows all records but those of one privacy unit, learns little about that
@@ -141,13 +142,10 @@ def _numbers(name: str, cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series,
 
 def page(markdown: str, title: str) -> str:
     """Markdown as one HTML page."""
-    from html import escape
-
     from markdown_it import MarkdownIt
 
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    return f"<!doctype html>\n<html lang=en><head>{head}<style>{STYLE}</style></head><body>\n{body}</body></html>\n"
+    return parts.page(title, STYLE, body)
 
 
 def plain(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,12 +9,13 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 from anyio import from_thread
+from starlette.routing import compile_path
 
 from wpinq.apps.agents.tools import Desk, Payments
 from wpinq.apps.remote.transport import refuse
 from wpinq.apps.remote.wire import Refused
 from wpinq.apps.serve.config import Server, loopback
-from wpinq.apps.serve.operations import PARAMETER, Operation, Site
+from wpinq.apps.serve.operations import Operation, Site
 from wpinq.apps.serve.refusals import RefusedError, problem, refused
 from wpinq.apps.serve.tokens import Grant
 from wpinq.errors import needs
@@ -55,7 +55,7 @@ class Inside:
     async def _answered(self, path: str, content: bytes) -> Any:
         self._site.entrance.paced(self._grant)  # one call may price many questions
         for one in self._operations:
-            found = re.fullmatch(PARAMETER.sub(r"(?P<\1>[^/]+)", one.path), path)
+            found = compile_path(one.path)[0].match(path)
             if found and one.method == ("POST" if content else "GET"):
                 given = {name: unquote(value) for name, value in found.groupdict().items()}
                 return await one.answered(self._site, self._grant, content, given)

@@ -171,6 +171,7 @@ def test_the_page_has_the_numbers_and_needs_nothing(tmp_path):
     numbers = [[int(cell.replace(",", "")) for cell in row[2:]] for row in page.rows[2:]]
     assert numbers == found.counts.reshape(20, 12).tolist()
     assert page.rows[1][:2] == ["region", "age"] and page.rows[0][0] == "sex"
+    assert page.rows[1][2:5] == ["member: false", "true", "all"]
 
 
 def test_it_is_saved_with_what_describes_it(tmp_path):

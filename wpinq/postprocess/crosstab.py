@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 STYLE = """\
 body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:#15181c}}
 .wpinq{max-width:72rem;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif}
-.wpinq .wide{overflow-x:auto}.wpinq caption{text-align:left;font-weight:600;font-size:1.15em;padding:0 0 .6em}
+.wpinq .wide{overflow-x:auto}.wpinq .wide th{overflow-wrap:normal}
+.wpinq caption{max-width:calc(100vw - 2rem);text-align:left;font-weight:600;font-size:1.15em;padding:0 0 .6em}
 .wpinq td.n,.wpinq thead th.n{text-align:right;padding:.28em .6em}.wpinq thead th.n[colspan]{text-align:center}
 .wpinq .t{font-weight:600;color:var(--ink)}.wpinq .f{color:var(--faint);font-style:italic}
 .wpinq tbody th{font-weight:400;color:var(--ink);font-size:1em}.wpinq tr.t>*{border-bottom:2px solid var(--line)}
@@ -67,7 +68,7 @@ def page(
 
 
 def _head(side: Sequence[tuple[str, Sequence[str]]], above: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """A row for each key that stands above; the last one names the keys at the side, too."""
+    """A row for each key that stands above; the last one names the keys at the side, and its own before its values."""
     named = "".join(f'<th scope="col">{escape(name)}</th>' for name, _ in side)
     if not above:
         return [f'<tr>{named}<th scope="col" class="n">count</th></tr>']
@@ -75,8 +76,9 @@ def _head(side: Sequence[tuple[str, Sequence[str]]], above: Sequence[tuple[str, 
     for depth, (name, values) in enumerate(above):
         span = math.prod(len(after) for _, after in above[depth + 1 :])
         wide = f' colspan="{span}"' if span > 1 else ""
-        cells = "".join(f'<th scope="col" class="n"{wide}>{escape(value)}</th>' for value in [*values] * times)
         last = depth == len(above) - 1
+        told = [f"{name}: {values[0]}", *values[1:]] if last else [*values]
+        cells = "".join(f'<th scope="col" class="n"{wide}>{escape(value)}</th>' for value in told * times)
         first = named if last else f'<th colspan="{max(len(side), 1)}">{escape(name)}</th>' if side else ""
         lines.append(f"<tr>{first}{cells}</tr>")
         times *= len(values)

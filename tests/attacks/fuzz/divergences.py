@@ -216,7 +216,7 @@ def add(sums: Sums, one: QuotedAggregate, other: QuotedAggregate, order: Fractio
         ]
         paid = exactly(question.epsilon)
         sums.pure += paid * bool(moved)
-        sums.delta += selected(noise, moved, question.quote.epsilon)
+        sums.delta += selected(noise, moved)
         return
     steps = [(mine.get(key, 0) - others.get(key, 0)) for key in {*mine, *others}]
     for step in (one_step for one_step in steps if one_step):

@@ -10,6 +10,7 @@ from typing import Any
 import mpmath as mp
 
 from wpinq.core.noise import DiscreteGaussian
+from wpinq.core.noise.weighted_rounds import UNIT, WeightedRounds
 
 mp.mp.dps = 50
 GRID = 2**16
@@ -78,10 +79,24 @@ def passes(noise: Any, weight: int, tau: int) -> Any:
     return r**above / (1 + r) if above > 0 else 1 - r ** (1 - above) / (1 + r)
 
 
-def selected(rule: Any, moved: list[tuple[int, int]], epsilon: Fraction) -> Any:
-    """The probability that a selection names what only the unit is in."""
+def selected(rule: Any, moved: list[tuple[int, int]]) -> Any:
+    """The probability that a selection names what only the unit is in; by rounds, as if all its names were such."""
+    if isinstance(rule, WeightedRounds):
+        return named_by_rounds(rule, len(moved))
     hidden = mp.mpf(1)
     for weight, other in moved:
         if other <= 0 < weight:
             hidden *= 1 - mp.mpf(rule.places(weight, 300)) / mp.mpf(2) ** 300
+    return 1 - hidden
+
+
+def named_by_rounds(rule: WeightedRounds, names: int) -> Any:
+    """The probability that any round names one of the names that one person alone has, all of them in every round.
+
+    Noise has the grid of the weights, `UNIT` steps in 1, so that its tail is that of a normal law but for rounding.
+    """
+    hidden = mp.mpf(1)
+    for each in rule.rounds if names else ():
+        missing = each.threshold - math.isqrt(UNIT**2 // names) - mp.mpf(1) / 2
+        hidden *= (1 - mp.erfc(missing / mp.sqrt(2 * exactly(each.noise.square))) / 2) ** names
     return 1 - hidden

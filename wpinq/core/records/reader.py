@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
@@ -176,7 +176,13 @@ def passed(*names: str, by: str = "reader") -> tuple[Any, ...]:
         names: The members.
         by: The attribute that holds the other reader.
     """
-    return tuple(property(attrgetter(f"{by}.{name}")) for name in names)
+    return tuple(property(_passed(f"{by}.{name}")) for name in names)
+
+
+def _passed(path: str) -> Callable[[Any], Any]:
+    """A function: since Python 3.14 a dataclass with slots takes no other getter."""
+    look_up = attrgetter(path)
+    return lambda reader: look_up(reader)
 
 
 def wanted(schema: Schema, columns: Sequence[str], where: str) -> Schema:

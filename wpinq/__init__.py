@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from wpinq.aggregates.budget_split import plan_budget
     from wpinq.apps.remote.client import connect
     from wpinq.collection import Collection
+    from wpinq.core.functions.versioned import versioned
     from wpinq.core.ledger.secret import Secret
     from wpinq.core.measurements.answer import Answer
     from wpinq.core.measurements.measurement import Measurement
@@ -69,6 +70,7 @@ _HOMES = {
     "suggest_bound": "aggregates",
     "suggest_bounds": "aggregates",
     "users": "core.plan.unit",
+    "versioned": "core.functions.versioned",
     **dict.fromkeys(
         (
             "BinError", "BudgetError", "ChangedError", "EngineError", "ExactnessError", "InternalError", "LedgerError",
@@ -118,6 +120,7 @@ __all__ = [
     "suggest_bounds",
     "table",
     "users",
+    "versioned",
 ]
 
 

@@ -94,7 +94,7 @@ def test_another_python_is_charged_and_says_so(views, monkeypatch):
 
     one = views("ann,a\n")
     plain(one), ask(one)
-    monkeypatch.setattr(capture.sys, "version_info", (3, 99, 0))
+    monkeypatch.setattr(capture.sys, "version_info", (3, 11, 99))
     with pytest.warns(RuntimeWarning, match="by another version of Python, wpinq or of a library"):
         plain(one)
     with warnings.catch_warnings():

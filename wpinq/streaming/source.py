@@ -145,7 +145,7 @@ def live(
     if recover is not None and place is not None:
         key = book.secret.derive("journal", name, unit.text, repr(log.schema), retractions)
         journal = open_journal(recover, place.with_name(place.name + ".live"), key, keep)
-        log.merged = journal.merged
+        log.kept, log.merged = True, journal.merged
     version = os.urandom(16).hex() if journal is None else journal.version
     data = DataSet(log, book, name, f"live {version}", unit, before=first.said, retractions=retractions)
     return Live(first.over(Source(data)), log, lateness, journal)

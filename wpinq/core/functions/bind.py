@@ -26,6 +26,7 @@ from wpinq.core.functions.traced.formula import Formula
 from wpinq.core.functions.traced.probe import agrees
 from wpinq.core.functions.traced.trace import trace
 from wpinq.core.functions.tree import Node, col
+from wpinq.core.functions.versioned import Versioned
 from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
@@ -66,6 +67,8 @@ def bind(
     if isinstance(function, (list, tuple)):
         return expressions(function, schema, call, columns)
     plain = _plain(Plain, function, schema, call, columns)
+    if plain.held.named:
+        return plain
     try:
         return _traced(plain, () if columns is None else declared_kinds(columns, call), call)
     except Untraced:
@@ -113,6 +116,8 @@ def _plain(
 ) -> P:
     if not callable(function):
         raise PlanError(f"{call}: takes a function or Polars expressions, and got {type(function).__name__}.")
+    if isinstance(function, Versioned) and function.returns and columns is None and way is Plain:
+        raise PlanError(f"{call}: {function} returns a tuple; name its items, columns=[...].")
     held, binding, several = _taken(way, function, schema, call)
     size, wanted = shape(columns, several, call)
     names = tuple(name for name, _ in wanted) or named([None] * (size or 1))
@@ -140,6 +145,8 @@ def _taken(
         binding = Binding(function.reads, function.reads, tuple(range(len(function.reads))), ())
         several = len(function.nodes) if len(function.nodes) > 1 else None
         return Captured(function, None, restless=False, zoned=False), binding, several
+    if isinstance(function, Versioned):
+        return function.captured(call), match(function, schema, call), None
     code, many = getattr(function, "__code__", None), issubclass(way, Many)
     if isinstance(code, CodeType) and yields(code, asynchronous=many):
         raise PlanError(f"{call}: the function yields; return one value or a tuple, or use flat_map.")

@@ -47,16 +47,16 @@ class Plain(Function):
 
     @property
     def covered(self) -> tuple[object, ...] | None:
-        """The function and its platform; None for a function that changed a value that it holds."""
+        """The function, and its platform unless it is versioned; None where a value that it holds was changed."""
         result = super().covered
         if result is None or (self.held.restless and capture(self.function).code != self.held.code):
             return None
-        return (*result, platform(zoned=self.held.zoned))
+        return result if self.held.named else (*result, platform(zoned=self.held.zoned))
 
     @property
     def asked(self) -> tuple[object, ...] | None:
         """The function as people know it, in whatever version of Python."""
-        code = outlined(self.function)
+        code = self.held.code if self.held.named else outlined(self.function)
         return None if code is None else (code, self.reads, self.output, self.projection)
 
     def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102

@@ -87,8 +87,8 @@ class DataSet:
 
     @property
     def asked(self) -> tuple[object, ...]:
-        """What tells its questions from those of other data sets, on whatever version."""
-        return (self.book, self.name, self.unit)
+        """What tells its questions from those of other data sets, on whatever version; of a stream at one epoch."""
+        return (self.book, self.name, self.unit, *([self.version] if self.live else ()))
 
     @property
     def live(self) -> bool:

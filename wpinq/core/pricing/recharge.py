@@ -12,13 +12,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wpinq.core.ledger.versions import name_of
-from wpinq.errors import BudgetError
+from wpinq.core.plan.node import fingerprints
+from wpinq.errors import BudgetError, PlanError
 from wpinq.progress.bars import notebook
 
 if TYPE_CHECKING:
     from wpinq.core.pricing.quote import Quote
 
 REPEATS = ("charge", "ask", "refuse")
+STREAM = (
+    "a stream goes on with what it was charged for, and nothing was charged. Start it with the Python, wpinq and "
+    "libraries of before, or ask by another name=, which is charged; wpinq.versioned spares the next time."
+)
+UNKNOWN = (
+    "{}: a function in it has no fingerprint, so after a restart of the stream (live(recover=...)) it would be charged "
+    'again as a new question; nothing was charged. Name the function, wpinq.versioned(f, "1"), or write SQL.'
+)
 
 
 def announce(quotes: Sequence[Quote[Any]]) -> None:
@@ -26,8 +35,14 @@ def announce(quotes: Sequence[Quote[Any]]) -> None:
 
     Raises:
         BudgetError: It is refused; nothing was charged.
+        PlanError: Of a stream that is kept for a restart it would be charged at each; nothing was charged.
     """
     for quote in quotes:
+        if (
+            any(getattr(data.reader, "kept", False) for data in quote.sources)
+            and not fingerprints(quote.node)[quote.node]
+        ):
+            raise PlanError(UNKNOWN.format(quote.label))
         before = {ledger.repeated(charge): charge for ledger, charge in quote.charges if charge.asked}
         before.pop(None, None)
         if not before:
@@ -35,6 +50,8 @@ def announce(quotes: Sequence[Quote[Any]]) -> None:
         version, charge = next(iter(before.items()))
         what = _said(quote, version or "", same=version == charge.version)
         modes = {data.repeat for data in quote.sources}
+        if version == charge.version and any(data.live for data in quote.sources):
+            raise BudgetError(f"{what}; {STREAM}", requested=quote.epsilon or quote.rho)
         if "refuse" in modes or ("ask" in modes and not _agreed(what)):
             raise BudgetError(
                 f"{what}; repeat= refuses that, and nothing was charged.", requested=quote.epsilon or quote.rho

@@ -70,6 +70,7 @@ class Log(HeldReader):
         closed: How many epochs are closed.
         forgotten: How many of them are held no more.
         records: How many records the closed epochs hold; it is never shown.
+        kept: Whether the epochs are kept for a restart, after which its questions are asked again.
         merged: Of which epochs what was kept for a restart is merged.
         lock: Is held while an epoch is closed, and while a query of the open one is charged.
     """
@@ -81,6 +82,7 @@ class Log(HeldReader):
     keep: int | None = None
     forgotten: int = 0
     records: int = 0
+    kept: bool = False
     merged: Merged | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
     _epochs: list[Epoch] = field(default_factory=list)
@@ -224,7 +226,7 @@ class Closed(HeldReader):
     at: str = ""
     mask: pl.Expr | None = None
 
-    schema, name = passed("schema", "name", by="log")
+    schema, name, kept = passed("schema", "name", "kept", by="log")
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

@@ -182,7 +182,11 @@ def passed(*names: str, by: str = "reader") -> tuple[Any, ...]:
 def _passed(path: str) -> Callable[[Any], Any]:
     """A function: since Python 3.14 a dataclass with slots takes no other getter."""
     look_up = attrgetter(path)
-    return lambda reader: look_up(reader)
+
+    def member(reader: Any) -> Any:
+        return look_up(reader)
+
+    return member
 
 
 def wanted(schema: Schema, columns: Sequence[str], where: str) -> Schema:

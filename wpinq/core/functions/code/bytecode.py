@@ -1,21 +1,35 @@
-"""Facts about a Python function that follow from its bytecode, without calling it. CPython 3.11 to 3.13."""
+"""Facts about a Python function that follow from its bytecode, without calling it. CPython 3.11 to 3.14.
+
+What a newer one means by its instructions is not known here (`readable`), so nothing is concluded from them: functions
+run as plain Python, read every column that they are given, and have no fingerprint but by `wpinq.versioned`.
+"""
 
 from __future__ import annotations
 
 import dis
 import inspect
+import sys
 from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
+NEWEST = (3, 14)
+"""The last version whose instructions are known."""
 FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe"})
 ENDS = frozenset(["JUMP_FORWARD", "JUMP_BACKWARD", "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"])
 GENERATES = inspect.CO_GENERATOR
 AWAITS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-JOINED = ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST")
-"""Two instructions in one, since 3.13."""
-RENAMED = {"FORMAT_SIMPLE": 0, "FORMAT_WITH_SPEC": 4}
+JOINED = {
+    "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
+    "LOAD_FAST_BORROW_LOAD_FAST_BORROW": ("LOAD_FAST", "LOAD_FAST"),
+    "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
+    "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
+}
+"""Two instructions in one, since 3.13 and 3.14."""
+FORMATS = {"FORMAT_SIMPLE": 0, "FORMAT_WITH_SPEC": 4}
 """What 3.13 has made of FORMAT_VALUE, and its argument."""
+RENAMED = {"LOAD_FAST_BORROW": "LOAD_FAST", "LOAD_SMALL_INT": "LOAD_CONST", "NOT_TAKEN": "NOP"}
+"""What 3.14 has made of older instructions, where the argument's value is the same."""
 
 
 class Step(NamedTuple):
@@ -30,15 +44,22 @@ class Step(NamedTuple):
 
 def steps_of(code: CodeType) -> Iterator[Step]:
     """The instructions of code."""
-    for one in dis.get_instructions(code):
-        if one.opname in JOINED:
-            first, second = one.opname.split("_FAST")[:2]
-            for name, value in zip((first, second.strip("_")), one.argval, strict=True):
-                yield Step(f"{name}_FAST", one.opcode, one.arg, value, one.offset)
-        elif one.opname in RENAMED:
-            yield Step("FORMAT_VALUE", one.opcode, RENAMED[one.opname], one.argval, one.offset)
+    for step in dis.get_instructions(code):
+        rest = step.opcode, step.arg, step.argval, step.offset
+        if step.opname in JOINED:
+            for name, value in zip(JOINED[step.opname], step.argval, strict=True):
+                yield Step(name, step.opcode, step.arg, value, step.offset)
+        elif step.opname in FORMATS:
+            yield Step("FORMAT_VALUE", step.opcode, FORMATS[step.opname], step.argval, step.offset)
+        elif step.opname == "BINARY_OP" and step.argrepr == "[]":
+            yield Step("BINARY_SUBSCR", *rest)
         else:
-            yield Step(one.opname, one.opcode, one.arg, one.argval, one.offset)
+            yield Step(RENAMED.get(step.opname, step.opname), *rest)
+
+
+def readable() -> bool:
+    """Whether the bytecode of this Python is known."""
+    return sys.implementation.name == "cpython" and sys.version_info[:2] <= NEWEST
 
 
 def yields(code: CodeType, *, asynchronous: bool = False) -> bool:
@@ -86,8 +107,8 @@ def _size(constant: object) -> int | None:
 
 
 def used(code: CodeType) -> frozenset[str]:
-    """Names of parameters and variables that the code touches; all of them when it looks at its own frame."""
-    if FRAMES & {name for part in nested(code) for name in part.co_names}:
+    """Names of parameters and variables that the code touches; all where it looks at its own frame, or is not known."""
+    if not readable() or FRAMES & {name for part in nested(code) for name in part.co_names}:
         return frozenset(code.co_varnames)
     local = ("FAST", "DEREF", "CLOSURE", "CELL")
     return frozenset(step.argval for step in steps_of(code) if any(word in step.opname for word in local))

@@ -19,6 +19,7 @@ import functools
 import operator
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import (
@@ -31,7 +32,7 @@ from types import (
 )
 from typing import Any
 
-from wpinq.core.functions.code.bytecode import FRAMES, cells, global_names, own_builtins
+from wpinq.core.functions.code.bytecode import FRAMES, cells, global_names, own_builtins, readable
 from wpinq.core.functions.code.fingerprint import ZONED, attributed, bytecode, digest, names, pure, value, zoned
 from wpinq.core.functions.code.stdlib import READS, foreign, known_name, library, member
 from wpinq.core.functions.covering import Uncovered
@@ -42,6 +43,11 @@ ABOUT = ("__name__", "__package__", "__spec__")
 GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 MUTABLE = (list, dict, set, bytearray)
 NONE: frozenset[str] = frozenset()
+UNREADABLE = (
+    "this Python is newer than this wpinq, which cannot see what functions compute: they run as plain Python, and each "
+    "question with one is a new question at a new charge, also when it is asked again. Name them, with "
+    'wpinq.versioned(f, "1"), or write SQL or expressions.'
+)
 Taken = tuple[Any, Any]
 """A copy, and its canonical form as nested tuples."""
 
@@ -55,16 +61,18 @@ class Captured:
         code: A digest of all of it, equal in every process; None where it refers to something unknown.
         restless: Whether it holds mutable values, which a call could change.
         zoned: Whether it may use the time zone of the computer.
+        named: Whether it is known by a name that its author promises to keep (`core/functions/versioned.py`).
     """
 
     function: Callable[..., Any]
     code: bytes | None
     restless: bool
     zoned: bool
+    named: bool = False
 
 
 def capture(function: Callable[..., Any], call: str = "map") -> Captured:
-    """Take a function as it is.
+    """Take a function as it is; where its bytecode is not known, it is held as it stands, and warned of once.
 
     Args:
         function: The function, or whatever is called.
@@ -73,6 +81,9 @@ def capture(function: Callable[..., Any], call: str = "map") -> Captured:
     Raises:
         PlanError: It uses a name that is not there yet.
     """
+    if not readable():
+        warnings.warn(UNREADABLE, RuntimeWarning, stacklevel=2)
+        return Captured(function, None, restless=True, zoned=True)
     walk = Walk(call)
     version = ".".join(map(str, sys.version_info[:3]))
     try:

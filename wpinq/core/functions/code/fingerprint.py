@@ -39,6 +39,8 @@ REPRESENTED = (
 OUTWARD = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME", "LOAD_BUILD_CLASS")
 
 
+DOCUMENTED = 0x4000000
+"""The flag of code that has a docstring, since Python 3.14."""
 ZONED = frozenset(
     ["timestamp", "astimezone", "strftime", "strptime", "format", "format_map", "Formatter"]
 )  # fmt: skip
@@ -87,13 +89,28 @@ def _number(given: float) -> bytes:
 
 
 def bytecode(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> Any:
-    """Bytecode and the constants that it loads; parameters have no names where columns are bound to them."""
-    loads = (step.arg for step in steps_of(code) if step.opcode in dis.hasconst)
-    places = sorted({place for place in loads if place is not None})
-    constants = tuple((place, _constant(code.co_consts[place], constant)) for place in places)
+    """Instructions and the constants that they load, in order of use, so that a docstring is none.
+
+    Args:
+        code: Of a function.
+        constant: Gives the form of a constant.
+        named: Whether parameters have names; those have none to which columns are bound.
+    """
+    steps = list(steps_of(code))
+    loaded = [step.arg for step in steps if step.opcode in dis.hasconst and step.arg is not None]
+    number = {place: order for order, place in enumerate(dict.fromkeys(loaded))}  # a docstring may be one of them
+    done = tuple((step.opcode, number[step.arg] if step.arg in number and step.opcode in dis.hasconst else step.arg)
+                 for step in steps)  # fmt: skip
+    constants = tuple(_constant(code.co_consts[place], constant) for place in number)
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if named else ()
-    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_nlocals, code.co_flags)
-    return (code.co_code, code.co_exceptiontable, code.co_names, arguments, counts, constants)
+    counts = (
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_nlocals,
+        code.co_flags & ~DOCUMENTED,
+    )
+    return (done, code.co_exceptiontable, code.co_names, arguments, counts, constants)
 
 
 def _constant(given: Any, constant: Callable[[Any], Any]) -> Any:

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from wpinq.core.functions.binding import Binding
-from wpinq.core.functions.code.bytecode import steps_of
+from wpinq.core.functions.code.bytecode import readable, steps_of
 from wpinq.core.functions.isolate import each
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
@@ -60,4 +60,4 @@ def refuse_misspelt(function: object, binding: Binding, schema: Schema, call: st
 def _straight(function: FunctionType) -> bool:
     code = function.__code__
     constants = any(isinstance(one, (tuple, frozenset)) for one in code.co_consts)
-    return not constants and all(one.opname in STRAIGHT for one in steps_of(code))
+    return readable() and not constants and all(one.opname in STRAIGHT for one in steps_of(code))

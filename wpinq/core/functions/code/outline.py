@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from wpinq.core.functions.code.bytecode import nested
+from wpinq.core.functions.code.bytecode import nested, readable
 from wpinq.core.functions.code.capture import Walk
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.records.values import encode
@@ -18,6 +18,8 @@ def outlined(function: Callable[..., Any]) -> bytes | None:
     It decides nothing: bytecode, and what Python's own functions compute (3.12 adds up floats in another way), differ
     between versions, so only the fingerprint says that two functions compute the same.
     """
+    if not readable():
+        return None
     walk = Walk("map", form=outline)
     try:
         _, form = walk.take(function)

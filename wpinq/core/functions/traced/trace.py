@@ -14,7 +14,7 @@ from typing import Any
 
 from wpinq.core.functions import sizes
 from wpinq.core.functions.binding import Binding
-from wpinq.core.functions.code.bytecode import steps_of
+from wpinq.core.functions.code.bytecode import readable, steps_of
 from wpinq.core.functions.traced.expression import Expression, Untraced
 from wpinq.core.functions.traced.formula import Formula
 from wpinq.core.functions.traced.rules import FIELDS, METHODS
@@ -57,7 +57,7 @@ def trace(
 
 def _straight(function: object) -> FunctionType:
     """The function, with those outer names alone that straight code may use."""
-    if not isinstance(function, FunctionType) or function.__dict__:
+    if not isinstance(function, FunctionType) or function.__dict__ or not readable():
         raise Untraced
     copy = FunctionType(
         function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__

@@ -75,7 +75,10 @@ class Data(Records, frozen=True, kw_only=True):
 
 
 class Budget(Table, frozen=True):
-    """What may be spent: in all, or in each month, say, of all that follow; the arguments of `wpinq.protect`."""
+    """What may be spent: in all, or with `per` in each month, say, without a bound over all time.
+
+    They are the arguments of `wpinq.protect`.
+    """
 
     epsilon: Number | None = None
     delta: Number = 0
@@ -85,7 +88,7 @@ class Budget(Table, frozen=True):
 
 
 class Schedule(Table, frozen=True):
-    """Which periods there are.
+    """Which periods there are: one `every` day, say, from `first` on.
 
     `at` is the column of a record's time, which says in which one it is, by the clocks of `zone`: the short form of a
     `where` with `{start}` and `{end}`. On the days of `again`, which are declared before anything is known of them,
@@ -102,11 +105,12 @@ class Schedule(Table, frozen=True):
 class Question(Table, frozen=True):
     """What is asked of each period: one of `sql`, `counts`, `degrees` and `dataflow`, and what it costs.
 
-    With `rho`, of Gaussian noise, instead of `epsilon`. `keys` are the groups to show, in a file or a list; else
-    `delta` pays for publishing those above a threshold. `within` instead of
-    `epsilon` says by how much noise may move each count, with probability 95%; `loss` is an epsilon that is spent on
-    how much the bound and the threshold leave out; `at_most` is how many records of each person it looks at; "auto"
-    chooses the number first, for a part of epsilon.
+    With `rho`, of Gaussian noise, instead of `epsilon`; a dataflow says its own. `keys` are the groups to show, public,
+    in a file or a list; else `delta` pays for publishing those above a threshold, and `above` leaves out more. `expect`
+    are keys of `expect_column` that must be declared. `bounds` are those of columns, `plot` draws the answer. Of `sql`
+    and `counts`: `within` instead of `epsilon` says by how much noise may move each count, with probability 95%; `loss`
+    is an epsilon that is spent on how much the bound and the threshold leave out; `at_most` is how many records of each
+    person it looks at; "auto" chooses the number first, for a part of epsilon.
     """
 
     name: str
@@ -139,7 +143,11 @@ class Sink(Table, frozen=True):
 
 
 class Checks(Table, frozen=True):
-    """When answers are held back: see `wpinq.apps.publish.checks`."""
+    """When answers are held back.
+
+    `totals` is by which share a total may break with those before it, beside noise; `keys` looks for groups that were
+    clear and are almost gone.
+    """
 
     totals: float | Literal[False] = 0.5
     keys: bool = True
@@ -163,7 +171,8 @@ class Words(Table, frozen=True):
 class Page(Table, frozen=True):
     """A page of all periods beside their directories, `index.html`, and feeds of the latest numbers.
 
-    `show` is of how many groups of a question there are curves, those that are the largest in the latest period.
+    Blank lines part `words` into paragraphs. `show` is of how many groups of a question there are curves, those that
+    are the largest in the latest period.
     """
 
     title: str | None = None
@@ -203,14 +212,14 @@ class Intake(Table, frozen=True):
 
 
 class Alerts(Table, frozen=True):
-    """Where it is told when less than a share of the budget is left."""
+    """Where it is told, by one POST to `webhook`, when less than the share `below` of the budget is left."""
 
     webhook: str
     below: float = 0.2
 
 
 class File(Table, frozen=True):
-    """A whole release file."""
+    """A whole release file. Its `name` is by default that of the file."""
 
     data: Data
     budget: Budget

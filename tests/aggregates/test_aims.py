@@ -46,7 +46,7 @@ class Made:
 def all_losses(aim, mass, place):
     """Each choice that the aim makes, given the first one's outcome: its losses and rate."""
     made = Made(mass, [place])
-    aim.found(made)
+    aim.choices(made)
     return made.asked
 
 
@@ -124,7 +124,7 @@ def answers(aim, mass, runs, rng):
         rows = np.flatnonzero(drawn == place)
         second = drawn_from(all_losses(aim, mass, int(place))[1], len(rows), rng, rng.exponential)
         for other in np.unique(second):
-            found[rows[second == other]] = aim.found(Made(mass, [int(place), int(other)]))[0]
+            found[rows[second == other]] = aim.choices(Made(mass, [int(place), int(other)]))[0]
     return found
 
 

@@ -144,7 +144,7 @@ def test_parts_of_epsilon_sum_to_one_along_every_path_to_a_last_choice(sixtieths
             return []
         share = low + (high - low) * one.share
         assert one.part > 0 and 0 <= one.share <= 1
-        return [*walk(one.below, low, share), (one.place, share), *walk(one.above, share, high)]
+        return [*walk(one.below, low, share), (one.index, share), *walk(one.above, share, high)]
 
     assert walk(tree, Fraction(0), Fraction(1)) == list(enumerate(shares))
 
@@ -209,5 +209,5 @@ def test_heaps_of_equal_numbers_are_cut_through():
 def test_the_split_of_epsilon_is_the_same_everywhere():
     """It is part of what is asked, so it must not differ from machine to machine: no float takes part."""
     tree = tree_of(DECILES)
-    assert (tree.place, tree.part, tree.below.place, tree.below.part) == (3, Fraction(1, 4), 1, Fraction(339, 1024))
+    assert (tree.index, tree.part, tree.below.index, tree.below.part) == (3, Fraction(1, 4), 1, Fraction(339, 1024))
     assert "float" not in Path(splitting.__file__).read_text()

@@ -106,8 +106,8 @@ class Automatic:
     def bounds(self, roots: Sequence[Node], number: int) -> list[Node]:
         """Plans with the chosen bound where one waited."""
         unit = replace(self.waiting.data.unit, at_most=number, choice=self.choice, whole=False, auto=0)
-        own = self.waiting.data
-        few = {step for step in waiting(roots) if (step.data.book, step.data.name) == (own.book, own.name)}
+        source = self.waiting.data
+        few = {step for step in waiting(roots) if (step.data.book, step.data.name) == (source.book, source.name)}
         return rewrite_all(roots, lambda step: under(step, unit) if step in few else step)
 
 
@@ -136,10 +136,10 @@ def priced(
     free = [survey for survey in map(Survey.of, roots) if survey.unbounded]
     if not free or not all(survey.waits for survey in free):  # a choice would be paid for, and nothing answered
         return None
-    found = list(dict.fromkeys(waiting(roots)))
-    if not found:
+    steps_waiting = list(dict.fromkeys(waiting(roots)))
+    if not steps_waiting:
         return None
-    if len(found) > 1:
+    if len(steps_waiting) > 1:
         raise PlanError(
             "at_most='auto': one bound is chosen, and this looks at people's records in two ways; give a number for one"
             " of the tables, or ask for each by itself."
@@ -148,8 +148,8 @@ def priced(
     from wpinq.aggregates.bounding import Lengths
 
     known = UNNAMED if bins is None else bins
-    own = epsilon * part(known)
-    rest = epsilon - own
-    lengths = of._then(Lengths(found[0].source, tuple(GRID.tolist())))
-    quote, whole = (lengths.quote(one, NAME, analyst=analyst) for one in (own, epsilon))
-    return Automatic(found[0], quote, Choice(own, known, rest / parts, asked=True), rest, whole)
+    choice_cost = epsilon * part(known)
+    rest = epsilon - choice_cost
+    lengths = of._then(Lengths(steps_waiting[0].source, tuple(GRID.tolist())))
+    quote, whole = (lengths.quote(cost, NAME, analyst=analyst) for cost in (choice_cost, epsilon))
+    return Automatic(steps_waiting[0], quote, Choice(choice_cost, known, rest / parts, asked=True), rest, whole)

@@ -80,8 +80,8 @@ def _people(cells: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """How many people are in each cell or in a later one: never negative, and never rising."""
     total = np.cumsum(cells[::-1])[::-1]
     left = np.arange(len(cells), 0, -1)
-    seen = np.flatnonzero(total >= scale * (SPREAD * np.sqrt(2 * left) + LEAST))
-    total[seen.max(initial=-1) + 1 :] = 0
+    significant = np.flatnonzero(total >= scale * (SPREAD * np.sqrt(2 * left) + LEAST))
+    total[significant.max(initial=-1) + 1 :] = 0
     falling, rising = np.minimum.accumulate(total), np.maximum.accumulate(total[::-1])[::-1]
     smooth: NDArray[np.float64] = np.maximum((falling + rising) / 2, 0)
     return smooth

@@ -21,7 +21,7 @@ def chooses(function: F) -> F:
     Args:
         function: The method, with `epsilon`, and perhaps `keys` or `edges`, and `analyst`.
     """
-    given = inspect.signature(function)
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def chosen(*args: Any, **words: Any) -> Any:
@@ -32,20 +32,20 @@ def chooses(function: F) -> F:
         from wpinq.aggregates.automatic import priced
 
         of = args[0]
-        asked = given.bind(*args, **words)
-        odd = [name for name in ("within", "rho", "quote") if asked.arguments.get(name) is not None]
-        epsilon = asked.arguments.get("epsilon")
+        call = signature.bind(*args, **words)
+        odd = [name for name in ("within", "rho", "quote") if call.arguments.get(name) is not None]
+        epsilon = call.arguments.get("epsilon")
         if odd or epsilon is None:
             raise waits
-        keys, edges = asked.arguments.get("keys"), asked.arguments.get("edges")
-        bins = 1 if "keys" in given.parameters and keys is None else None
+        keys, edges = call.arguments.get("keys"), call.arguments.get("edges")
+        bins = 1 if "keys" in signature.parameters and keys is None else None
         bins = len(keys) if isinstance(keys, Sized) else len(edges) if isinstance(edges, Sized) else bins
         amount = positive(epsilon, f"{function.__name__}(epsilon=...)")
-        found = priced(of, [of._node], amount, bins, analyst=asked.arguments.get("analyst"))
-        if found is None:
+        choice = priced(of, [of._node], amount, bins, analyst=call.arguments.get("analyst"))
+        if choice is None:
             raise waits
-        (root,) = found.bounds([of._node], found.number(of))
-        asked.arguments["self"], asked.arguments["epsilon"] = of._then(root), found.rest
-        return function(*asked.args, **asked.kwargs)
+        (root,) = choice.bounds([of._node], choice.number(of))
+        call.arguments["self"], call.arguments["epsilon"] = of._then(root), choice.rest
+        return function(*call.args, **call.kwargs)
 
     return cast("F", chosen)

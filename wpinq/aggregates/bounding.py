@@ -78,14 +78,14 @@ def suggest_bound(
         raise PlanError("suggest_bound(share=...): a share is strictly between 0 and 1, for example 0.95.")
     cost = positive(epsilon, "suggest_bound(epsilon=...)")
     lengths = Lengths(entered[0], numbers)
-    asked = ask_rank(
+    quoted = ask_rank(
         lengths,
         Groups(),
         GridPoints(numbers),
         partial(RankAim, (wanted,), intervals=False),
         QueryCost("suggest_bound", cost, LEVEL),
     )
-    return int(asked.charge(collection).value)
+    return int(quoted.charge(collection).value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class Counts:
     def __init__(self, plan: Lengths, key: bytes) -> None:
         self._plan, self._unit_key, self._key = plan, plan.unit_key, key
         self._table = Table()
-        self._given = Batch.empty(plan.schema)
+        self._emitted = Batch.empty(plan.schema)
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Count records."""
@@ -156,5 +156,5 @@ class Counts:
         _, counts = self._table.items()
         cells = np.minimum(np.searchsorted(self._plan.grid, counts), len(self._plan.grid) - 1)
         frame = pl.DataFrame({"cell": cells.astype(np.int64), WEIGHT: np.ones(len(cells), np.int64)})
-        before, self._given = self._given, Batch(frame, self._plan.schema).consolidate()
-        return Batch.concat([self._given, before.scale(-1)], self._plan.schema).consolidate()
+        before, self._emitted = self._emitted, Batch(frame, self._plan.schema).consolidate()
+        return Batch.concat([self._emitted, before.scale(-1)], self._plan.schema).consolidate()

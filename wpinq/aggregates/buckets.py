@@ -73,11 +73,11 @@ def histogram(
     where = groups(self._node, by, keys, "histogram")
     cells = Cells(self._node, where.by, cuts, f"histogram({column})")
     buckets = Buckets.of(where, cells.schema, cuts)
-    grouped = (*where.by, cells.schema.names[-1]), buckets.given
+    grouped = (*where.by, cells.schema.names[-1]), buckets.bucket_keys
     options = Options(*grouped, name, analyst, None, confidence, within, mechanism, rho, delta)
-    asked = ask_count(self, Moments(cells, (), None, (0,), f"histogram({column})"), epsilon, options)
-    (made,) = self._commit([asked.quote])
-    return asked.answer(made, buckets)
+    quoted = ask_count(self, Moments(cells, (), None, (0,), f"histogram({column})"), epsilon, options)
+    (made,) = self._commit([quoted.quote])
+    return quoted.answer(made, buckets)
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Edges:
             raise PlanError(f"histogram(edges=...): takes a list of numbers; {type(edges).__name__} was given.")
         if not 2 <= len(edges) <= MOST:
             raise PlanError(f"histogram(edges=...): takes from 2 to {MOST:,} numbers.")
-        given = list(edges)
-        read = [None if _endless(given, at) else exact(edge, "histogram(edges=...)") for at, edge in enumerate(given)]
+        ends = list(edges)
+        read = [None if _endless(ends, at) else exact(edge, "histogram(edges=...)") for at, edge in enumerate(ends)]
         numbers = [edge for edge in read if edge is not None]
         result = cls(column, tuple(read), whole)
         if any(low >= high for low, high in pairwise(numbers)) or any(a >= b for a, b in pairwise(result.numbers)):
@@ -149,20 +149,20 @@ class Edges:
         if not isinstance(value, (int, float)) or value != value:  # noqa: PLR0124  a NaN
             return None
         least, most = self.limits
-        found = sum(value >= low for low in least.tolist()) - 1
-        return found if found >= 0 and value <= most else None
+        bucket = sum(value >= low for low in least.tolist()) - 1
+        return bucket if bucket >= 0 and value <= most else None
 
     def _buckets(self, numbers: pl.Series) -> pl.Series:
         least, most = self.limits
         known = numbers.is_not_null().to_numpy()
         values = numbers.fill_null(0).to_numpy()
-        found = np.searchsorted(least, values, side="right") - 1
-        return pl.Series(found, dtype=pl.Int64).set(pl.Series(~known | (found < 0) | (values > most)), None)
+        buckets = np.searchsorted(least, values, side="right") - 1
+        return pl.Series(buckets, dtype=pl.Int64).set(pl.Series(~known | (buckets < 0) | (values > most)), None)
 
 
-def _endless(given: list[Any], at: int) -> bool:
-    wanted = {0: -math.inf, len(given) - 1: math.inf}.get(at)
-    return isinstance(given[at], float) and given[at] == wanted
+def _endless(edges: list[Any], at: int) -> bool:
+    wanted = {0: -math.inf, len(edges) - 1: math.inf}.get(at)
+    return isinstance(edges[at], float) and edges[at] == wanted
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,10 @@ class Buckets(Groups):
         return cls(schema, keys, tuple(cuts.numbers))
 
     @property
-    def given(self) -> list[tuple[Any, ...]] | list[Any]:
+    def bucket_keys(self) -> list[tuple[Any, ...]] | list[Any]:
         """Its keys, as bins."""
-        found = self.bins([0])
-        return [key[:-1] if len(key) > 2 else key[0] for key in found]
+        bins = self.bins([0])
+        return [key[:-1] if len(key) > 2 else key[0] for key in bins]
 
     def released(self, values: Any, low: Any, high: Any, *more: pl.Series) -> Released:
         """The edges in place of the number of a bucket."""

@@ -41,7 +41,7 @@ class PlannedBudget:
 
     def __repr__(self) -> str:
         rows = [("question", "epsilon", "noise moves a bin by at most, 95%")]
-        rows += [(name, decimal(one), upwards(self.errors[name])) for name, one in self.epsilons.items()]
+        rows += [(name, decimal(amount), upwards(self.errors[name])) for name, amount in self.epsilons.items()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
                          for row in rows)  # fmt: skip
@@ -77,12 +77,17 @@ def plan_budget(
     9.0
     """
     whole = positive(epsilon, "plan_budget(epsilon=...)")
-    if not questions or not all(hasattr(one, "quote") and hasattr(one, "_node") for one in questions.values()):
+    if not questions or not all(
+        hasattr(question, "quote") and hasattr(question, "_node") for question in questions.values()
+    ):
         raise PlanError("plan_budget(questions): takes a mapping from names to collections, one at least.")
     if wanted is not None and set(wanted) != set(questions):
         raise PlanError(f"plan_budget(wanted=...): an amount is needed for each of {', '.join(map(repr, questions))}.")
     targets = {name: positive((wanted or {}).get(name, 1), "plan_budget(wanted=...)") for name in questions}
-    needs = {name: exact(one.quote(epsilon=whole).scale, "scale") / targets[name] for name, one in questions.items()}
+    needs = {
+        name: exact(question.quote(epsilon=whole).scale, "scale") / targets[name]
+        for name, question in questions.items()
+    }
     parts = _rounded({name: need / sum(needs.values()) for name, need in needs.items()})
     epsilons = {name: whole * part for name, part in parts.items()}
     return PlannedBudget(

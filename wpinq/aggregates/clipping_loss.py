@@ -102,22 +102,22 @@ def ask_loss_of(
     if isinstance(most, bool) or not isinstance(most, int) or not 0 < most <= MOST:
         raise PlanError(f"loss(at_most=...): give a whole number from 1 to {MOST:,}.")
     quote = self._then(Dropped(entered.source, most)).quote(epsilon, name, analyst=analyst)
-    return QuotedAggregate(quote, lambda made, _: told(made, most))
+    return QuotedAggregate(quote, lambda made, _: loss_answer(made, most))
 
 
-def told(made: Measurement, most: int) -> Answer:
+def loss_answer(made: Measurement, most: int) -> Answer:
     """The answer of charged losses, of at most so many records of each person."""
     (column,) = (unit.column for unit in (data.unit for data in made.quote.sources))
     about = About("loss", (made,), bias=(f"records beyond {most} that one {column} lost are not in it",))
 
-    def found(level: Fraction, simultaneous: bool) -> Released:
+    def released(level: Fraction, simultaneous: bool) -> Released:
         half = made.interval(level, bins=2 if simultaneous else 1)
         factors = np.array([1.0, most])
         values = made.observe_many([PEOPLE, RECORDS]) * factors
         cells = pl.DataFrame({"lost": ["people", "records"], "count": values})
         return cells, {"count": (cells["count"] - half * factors, cells["count"] + half * factors)}
 
-    return Answer(about, found)
+    return Answer(about, released)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,15 +172,15 @@ class Dropped(ByUnit):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Person by person."""
         unit, key = self.data.unit, self.unit_key
-        place = self.source.schema.names.index(unit.per[0]) if unit.per else None
+        position = self.source.schema.names.index(unit.per[0]) if unit.per else None
         counts: dict[bytes, Counter[bytes]] = {}
         for record, weight in inputs[0].items():
-            value = b"" if place is None else encode(record[place])
+            value = b"" if position is None else encode(record[position])
             counts.setdefault(key.of(record), Counter())[value] += int(weight)
-        lost = [self.lost(list(own.values())) for own in counts.values()]
-        people, records = sum(one > 0 for one in lost), sum(min(one, self.at_most) for one in lost)
-        found = {(PEOPLE,): Fraction(people), (RECORDS,): Fraction(records, self.at_most)}
-        return {bin_: weight for bin_, weight in found.items() if weight}
+        lost = [self.lost(list(values.values())) for values in counts.values()]
+        people, records = sum(n > 0 for n in lost), sum(min(n, self.at_most) for n in lost)
+        weights = {(PEOPLE,): Fraction(people), (RECORDS,): Fraction(records, self.at_most)}
+        return {bin_: weight for bin_, weight in weights.items() if weight}
 
     def lost(self, counts: list[int]) -> int:
         """How many records one person loses, of so many with each value."""
@@ -195,7 +195,7 @@ class Losses:
     def __init__(self, plan: Dropped, key: bytes) -> None:
         self._plan, self._key = plan, key
         self._schema = plan.source.schema.select(plan.reads)
-        self._records, self._given = Batch.empty(self._schema), Batch.empty(plan.schema)
+        self._records, self._emitted = Batch.empty(self._schema), Batch.empty(plan.schema)
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Count records."""
@@ -204,8 +204,8 @@ class Losses:
 
     def emit(self) -> Batch:
         """The losses now, less those of before."""
-        before, self._given = self._given, self._losses()
-        return Batch.concat([self._given, before.scale(-1)], self._plan.schema).consolidate()
+        before, self._emitted = self._emitted, self._losses()
+        return Batch.concat([self._emitted, before.scale(-1)], self._plan.schema).consolidate()
 
     def _losses(self) -> Batch:
         plan, frame = self._plan, self._records.frame
@@ -213,9 +213,9 @@ class Losses:
         ids = [(USER, plan.unit_key.ids(frame, self._key))]
         if unit.per:
             ids.append((PLACE, identities(frame, self._schema.select([unit.per[0]]), self._key)))
-        named = [pl.Series(name, np.ascontiguousarray(one)) for names, both in ids
-                 for name, one in zip(names, both.T, strict=True)]  # fmt: skip
-        counts = pl.DataFrame([*named, frame[WEIGHT]]).group_by(one.name for one in named).agg(weight.sum())
+        named = [pl.Series(name, np.ascontiguousarray(words)) for names, both in ids
+                 for name, words in zip(names, both.T, strict=True)]  # fmt: skip
+        counts = pl.DataFrame([*named, frame[WEIGHT]]).group_by(series.name for series in named).agg(weight.sum())
         inside = weight.clip(upper_bound=unit.per[1]) if unit.per else weight
         each = counts.group_by(USER).agg(weight.sum().alias("all"), inside.sum().alias("inside"))
         lost = each.select(pl.col("all") - pl.col("inside").clip(upper_bound=int(plan.most))).to_series()

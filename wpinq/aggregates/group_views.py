@@ -91,11 +91,11 @@ class GroupView:
             return Heap(self.views.size, *self.histogram.numbers())
         return Heap(self.views.size, np.arange(self.views.size), self.mass)
 
-    def flip(self, turn: int, places: NDArray[np.int64], losses: Losses, rate: Fraction) -> int:
+    def flip(self, turn: int, points: NDArray[np.int64], losses: Losses, rate: Fraction) -> int:
         """Choose one of some places by permute-and-flip."""
-        ids = self.views.identities(self.row, int(places.max()) + 1)[places]
+        ids = self.views.identities(self.row, int(points.max()) + 1)[points]
         least: Any = losses - losses.min()
-        return int(places[PermuteAndFlip(rate).choose(self.words, ids, least, turn)])
+        return int(points[PermuteAndFlip(rate).choose(self.words, ids, least, turn)])
 
     def cut(self, turn: int, valley: Valley, rate: Fraction) -> int:
         """Choose one of very many places by the exponential mechanism."""

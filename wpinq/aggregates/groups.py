@@ -52,13 +52,13 @@ class Groups:
 
     def released(self, values: Any, low: Any, high: Any, *more: pl.Series) -> Released:
         """The groups and what more tells rows apart, beside what was found of them, and the intervals of that."""
-        found: list[pl.Series] = []
+        columns: list[pl.Series] = []
         if self.schema is not None and self.keys is not None:
-            found = [readable(self.keys[column.name], column.kind) for column in self.schema]
+            columns = [readable(self.keys[column.name], column.kind) for column in self.schema]
         for series in (*more, pl.Series("value", values)):
             name = self.schema.fresh(series.name) if self.schema else series.name
-            found.append(series.alias(name))
-        return in_columns(found), {found[-1].name: (pl.Series("low", low), pl.Series("high", high))}
+            columns.append(series.alias(name))
+        return in_columns(columns), {columns[-1].name: (pl.Series("low", low), pl.Series("high", high))}
 
 
 def groups(node: Node, by: str | Sequence[str] | None, keys: Any, call: str) -> Groups:

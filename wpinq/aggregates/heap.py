@@ -51,9 +51,9 @@ class Heap:
     def before(self, cut: int) -> int:
         """What lies before a cut: before part `cut % parts` of point `cut // parts`."""
         point, part = divmod(cut, self.parts)
-        place = bisect_left(self._points, point)
-        held = place < len(self._points) and self._points[place] == point
-        return self._before[place] * self.parts + (self._weights[place] * part if held else 0)
+        index = bisect_left(self._points, point)
+        held = index < len(self._points) and self._points[index] == point
+        return self._before[index] * self.parts + (self._weights[index] * part if held else 0)
 
     def reach(self, weight: int) -> int:
         """The first cut that has so much before it; one beyond the end where there is not so much."""
@@ -61,9 +61,9 @@ class Heap:
             return 0
         if weight > self.total:
             return self.end + 1
-        place = bisect_left(self._before, -(-weight // self.parts)) - 1
-        more = weight - self._before[place] * self.parts
-        return self._points[place] * self.parts - (-more // self._weights[place])
+        index = bisect_left(self._before, -(-weight // self.parts)) - 1
+        more = weight - self._before[index] * self.parts
+        return self._points[index] * self.parts - (-more // self._weights[index])
 
     @property
     def weight(self) -> int:

@@ -97,17 +97,17 @@ def top(
     'brown'
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    kept = self._then(choose(self._node, names, "top(columns=...)"))
-    asked = Asked.of(kept._node.schema, k, keys.bins if isinstance(keys, Selection) else keys)
-    quotes = [quoted(kept, asked, positive(epsilon, "top(epsilon=...)"), name, analyst)
-              .worded(phrase(self._node, asked.title))]  # fmt: skip
+    projected = self._then(choose(self._node, names, "top(columns=...)"))
+    selection = TopKeys.of(projected._node.schema, k, keys.bins if isinstance(keys, Selection) else keys)
+    quotes = [quoted(projected, selection, positive(epsilon, "top(epsilon=...)"), name, analyst)
+              .worded(phrase(self._node, selection.title))]  # fmt: skip
     if counts is not None:
-        named = f"{name}, counts" if name else f"counts of {asked.title}"
-        quotes.append(kept.quote(positive(counts, "top(counts=...)"), named, analyst=analyst))
+        named = f"{name}, counts" if name else f"counts of {selection.title}"
+        quotes.append(projected.quote(positive(counts, "top(counts=...)"), named, analyst=analyst))
     first, *measured = self._commit(quotes)
-    chosen = Chosen(first, asked, measured[0] if measured else None)
-    about = About(asked.title, (first, *measured), intervals=bool(measured))
-    return Answer(about, chosen.released, many=k > 1 or len(asked.schema) > 1 or bool(measured))
+    chosen = Chosen(first, selection, measured[0] if measured else None)
+    about = About(selection.title, (first, *measured), intervals=bool(measured))
+    return Answer(about, chosen.released, many=k > 1 or len(selection.schema) > 1 or bool(measured))
 
 
 @takes(columns=NAMES)
@@ -122,7 +122,7 @@ def mode(
     return top(self, columns, 1, epsilon, keys, counts=counts, name=name, analyst=analyst)
 
 
-class Asked(NamedTuple):
+class TopKeys(NamedTuple):
     """What is asked.
 
     Attributes:
@@ -138,7 +138,7 @@ class Asked(NamedTuple):
     digest: bytes
 
     @classmethod
-    def of(cls, ranged: Schema, k: int, keys: Any) -> Asked:
+    def of(cls, ranged: Schema, k: int, keys: Any) -> TopKeys:
         """Read the keys.
 
         Raises:
@@ -161,28 +161,31 @@ class Asked(NamedTuple):
         """What was asked, for people."""
         return f"top({', '.join(self.schema.names)}, {self.k})"
 
-    def bins(self, places: Sequence[int]) -> list[Any]:
+    def bins(self, indices: Sequence[int]) -> list[Any]:
         """Some of the keys, as bins."""
         columns = [
-            [read(value, column.kind) if column.kind is Kind.ANY else value for value in self.keys[column.name][places]]
+            [
+                read(value, column.kind) if column.kind is Kind.ANY else value
+                for value in self.keys[column.name][indices]
+            ]
             for column in self.schema
         ]
         return list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
 
 
-def quoted(kept: Any, asked: Asked, epsilon: Fraction, name: str | None, analyst: str | None) -> Quote[Any]:
+def quoted(projected: Any, selection: TopKeys, epsilon: Fraction, name: str | None, analyst: str | None) -> Quote[Any]:
     """The price of the heaviest keys of a collection."""
-    survey, epochs = answered_from(fit_noise(kept._node), "top")
+    survey, epochs = answered_from(fit_noise(projected._node), "top")
     twice = 1 if all(change.rises for change in survey.changes.values()) else 2
-    part = max(min(Fraction(1), Fraction(twice * one.linf, one.l1)) for one in unit_sensitivities(survey))
+    part = max(min(Fraction(1), Fraction(twice * unit.linf, unit.l1)) for unit in unit_sensitivities(survey))
     part = Fraction(1) if any(parts for _, parts in survey.paths) else part
-    if (asked.k * part) ** 2 > 2:
-        quote: Quote[Any] = kept.quote(epsilon, name, analyst=analyst)
+    if (selection.k * part) ** 2 > 2:
+        quote: Quote[Any] = projected.quote(epsilon, name, analyst=analyst)
         return quote
-    rate = epsilon / (asked.k * part * l1_sensitivity(survey))
+    rate = epsilon / (selection.k * part * l1_sensitivity(survey))
     return price(
-        survey, epsilon, call="top", kind=Peeled, mechanism=(PermuteAndFlip(rate), asked),
-        fields=("top", asked.k, asked.digest, rate), name=name, analyst=analyst, epochs=epochs,
+        survey, epsilon, call="top", kind=Peeled, mechanism=(PermuteAndFlip(rate), selection),
+        fields=("top", selection.k, selection.digest, rate), name=name, analyst=analyst, epochs=epochs,
     )  # fmt: skip
 
 
@@ -193,59 +196,59 @@ class Peeled(ChargedQuery):
 
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
-        mechanism: tuple[PermuteAndFlip, Asked] = quote.mechanism
-        self._chooser, self._asked = mechanism
-        self._found: list[int] | None = None
+        mechanism: tuple[PermuteAndFlip, TopKeys] = quote.mechanism
+        self._chooser, self._selection = mechanism
+        self._chosen: list[int] | None = None
 
-    def places(self) -> list[int]:
+    def indices(self) -> list[int]:
         """The places of the chosen keys among those asked for, the heaviest first."""
         refuse_inside("top")
-        if self._found is None:
-            self._found = redacted("top", self._choose)
-        return self._found
+        if self._chosen is None:
+            self._chosen = redacted("top", self._choose)
+        return self._chosen
 
     def _choose(self) -> list[int]:
         histogram, words = self._settled()
-        frame = self._asked.keys
+        frame = self._selection.keys
         ids = identities(frame, self.node.schema.expanded(), self.key_owner.identity_key)
-        return peel(self._chooser, words, ids, histogram.lookup(frame, ids), self._asked.k)
+        return peel(self._chooser, words, ids, histogram.lookup(frame, ids), self._selection.k)
 
     def __repr__(self) -> str:
-        return f"<{self._asked.title}, epsilon {decimal(self.epsilon)}>"
+        return f"<{self._selection.title}, epsilon {decimal(self.epsilon)}>"
 
 
 def peel(chooser: PermuteAndFlip, words: Any, ids: np.ndarray, weights: np.ndarray, k: int) -> list[int]:
     """Choose the heaviest, leave it out, and so on; each choice has words of its own."""
-    left, found = np.arange(len(weights)), []
+    left, chosen = np.arange(len(weights)), []
     for turn in range(k):
         losses = weights[left].max() - weights[left]
-        place = chooser.choose(words, ids[left], losses, turn)
-        found.append(int(left[place]))
-        left = np.delete(left, place)
-    return found
+        index = chooser.choose(words, ids[left], losses, turn)
+        chosen.append(int(left[index]))
+        left = np.delete(left, index)
+    return chosen
 
 
 class Chosen(NamedTuple):
     """What is told of the chosen keys."""
 
     charged: Peeled | Measurement
-    asked: Asked
+    selection: TopKeys
     counts: Measurement | None
 
     def released(self, level: Fraction, simultaneous: bool) -> Released:
         """The keys, and their weights where these were paid for."""
-        places = self._places()
-        rows = self.asked.keys[places]
-        table = rows.with_columns(readable(rows[column.name], column.kind) for column in self.asked.schema)
+        indices = self._indices()
+        rows = self.selection.keys[indices]
+        table = rows.with_columns(readable(rows[column.name], column.kind) for column in self.selection.schema)
         if self.counts is None:
             return table, {}
-        label = self.asked.schema.fresh("count" if self.counts.node.held.whole else "weighted_sum")
-        noisy = pl.Series(label, self.counts.observe_many(self.asked.bins(places)))
+        label = self.selection.schema.fresh("count" if self.counts.node.held.whole else "weighted_sum")
+        noisy = pl.Series(label, self.counts.observe_many(self.selection.bins(indices)))
         half = self.counts.interval(level, bins=rows.height if simultaneous else 1)
         return table.with_columns(noisy), {label: (noisy - half, noisy + half)}
 
-    def _places(self) -> list[int]:
+    def _indices(self) -> list[int]:
         if isinstance(self.charged, Peeled):
-            return self.charged.places()
-        noisy = self.charged.observe_many(self.asked.bins(range(self.asked.keys.height)))
-        return [int(place) for place in np.argsort(-noisy, kind="stable")[: self.asked.k]]
+            return self.charged.indices()
+        noisy = self.charged.observe_many(self.selection.bins(range(self.selection.keys.height)))
+        return [int(index) for index in np.argsort(-noisy, kind="stable")[: self.selection.k]]

@@ -49,36 +49,36 @@ class Magnitudes:
             return None
         return int(points(np.array([float(value)]))[0])
 
-    def points(self, places: Sequence[int]) -> list[float]:
+    def points(self, positions: Sequence[int]) -> list[float]:
         """The numbers of some points: of those in a part, the one that is nearest to zero."""
-        return [_number(place - TOP) for place in places]
+        return [_number(point - TOP) for point in positions]
 
-    def ends(self, places: Sequence[int], *, upper: bool) -> list[float]:
+    def ends(self, points: Sequence[int], *, upper: bool) -> list[float]:
         """Below or above all numbers that are at some points."""
         outward = 1 if upper else -1
-        outer = [place + outward if (place - TOP) * outward >= 0 else place for place in places]
-        return self.points([min(max(place, 0), 2 * TOP) for place in outer])
+        outer = [point + outward if (point - TOP) * outward >= 0 else point for point in points]
+        return self.points([min(max(point, 0), 2 * TOP) for point in outer])
 
 
 def points(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     """The points of numbers; every operation on floats is exact."""
     mantissa, power = np.frexp(np.where(np.isfinite(numbers), np.abs(numbers), 2.0**LARGEST_POWER))
     part = ((2 * mantissa - 1) * 2.0**FINE).astype(np.int64)
-    place = 1 + ((power.astype(np.int64) - 1 - LEAST_POWER) << FINE) + part
-    place = np.where(np.abs(numbers) < 2.0**LEAST_POWER, 0, np.minimum(place, TOP))
-    found: NDArray[np.int64] = TOP + np.where(numbers < 0, -place, place)
-    return found
+    size = 1 + ((power.astype(np.int64) - 1 - LEAST_POWER) << FINE) + part
+    size = np.where(np.abs(numbers) < 2.0**LEAST_POWER, 0, np.minimum(size, TOP))
+    result: NDArray[np.int64] = TOP + np.where(numbers < 0, -size, size)
+    return result
 
 
 def _points_of(series: pl.Series) -> pl.Series:
     known = series.is_not_null()
-    found = pl.Series(series.name, points(series.fill_null(0.0).to_numpy()))
-    return pl.select(pl.when(known).then(found).otherwise(None).alias(series.name)).to_series()
+    values = pl.Series(series.name, points(series.fill_null(0.0).to_numpy()))
+    return pl.select(pl.when(known).then(values).otherwise(None).alias(series.name)).to_series()
 
 
-def _number(place: int) -> float:
-    if not place:
+def _number(point: int) -> float:
+    if not point:
         return 0.0
-    power, part = divmod(abs(place) - 1, 1 << FINE)
+    power, part = divmod(abs(point) - 1, 1 << FINE)
     size = float(np.ldexp(1 + part / 2**FINE, power + LEAST_POWER))
-    return size if place > 0 else -size
+    return size if point > 0 else -size

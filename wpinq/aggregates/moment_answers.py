@@ -44,12 +44,12 @@ class Derived:
         """What is told of it."""
         about = About(self.plan.title, (self.measurement,))
         at = self._at if hasattr(self.measurement, "at") else None
-        return Answer(about, self._found, many=self.where.keys is not None, at=at)
+        return Answer(about, self._released, many=self.where.keys is not None, at=at)
 
     def _at(self, time: Any) -> Answer:
         return replace(self, measurement=self.measurement.at(time)).answer()  # type: ignore[attr-defined]
 
-    def _found(self, level: Fraction, simultaneous: bool) -> Released:
+    def _released(self, level: Fraction, simultaneous: bool) -> Released:
         if hasattr(self.measurement, "at"):
             raise PlanError(f"{self.plan.call}: there is an answer for each window; take one, .at(time).")
         together = len(self.where) if simultaneous else 1

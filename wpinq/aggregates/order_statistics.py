@@ -131,26 +131,26 @@ def quantiles(
     """
     if isinstance(shares, (str, bytes)) or not hasattr(shares, "__iter__"):
         raise PlanError("quantiles(shares=...): takes a list of shares, for example [0.25, 0.5, 0.75].")
-    given = [_share(one, "quantiles(shares=...)") for one in shares]
-    if not 1 <= len(given) <= MOST_SHARES or len(set(given)) < len(given):
+    wanted = [_share(share, "quantiles(shares=...)") for share in shares]
+    if not 1 <= len(wanted) <= MOST_SHARES or len(set(wanted)) < len(wanted):
         raise PlanError(f"quantiles(shares=...): takes from 1 to {MOST_SHARES:,} shares, each once.")
     options = Options(by, keys, name, analyst, step, confidence)
-    rising = tuple(sorted(given))
-    asked = _ask_shares(
+    rising = tuple(sorted(wanted))
+    quoted = _ask_shares(
         self, column, bounds, epsilon, options, shares=rising, interval=interval, title=f"quantiles({column})",
     )  # fmt: skip
-    (made,) = self._commit([asked.quote])
-    result: Answer = made.answers(given, [rising.index(one) for one in given])
+    (made,) = self._commit([quoted.quote])
+    result: Answer = made.answers(wanted, [rising.index(share) for share in wanted])
     return result
 
 
 def ask_shares(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options, *,
-    shares: tuple[Fraction, ...], place: int,
+    shares: tuple[Fraction, ...], index: int,
 ) -> QuotedAggregate:  # fmt: skip
     """Quote quantiles together, and answer one of them; shares rise."""
-    asked = _ask_shares(self, column, bounds, epsilon, options, shares=shares, title=f"quantiles({column})")
-    return QuotedAggregate(asked.quote, lambda made, where: made.answer(where, place))
+    quoted = _ask_shares(self, column, bounds, epsilon, options, shares=shares, title=f"quantiles({column})")
+    return QuotedAggregate(quoted.quote, lambda made, where: made.answer(where, index))
 
 
 def _share(share: Amount, call: str) -> Fraction:
@@ -225,7 +225,9 @@ def _ask(
     node = cells(self._node, where.by, scale, title or f"{call}({column})")
     level = exact(options.confidence, f"{call}(confidence=...)")
     amounts = {"epsilon": epsilon, "within": options.within}
-    exactly = {what: None if said is None else positive(said, f"{call}({what}=...)") for what, said in amounts.items()}
+    exactly = {
+        what: None if amount is None else positive(amount, f"{call}({what}=...)") for what, amount in amounts.items()
+    }
     cost = QueryCost(call, confidence=level, name=options.name, analyst=options.analyst, **exactly)
     return ask_rank(node, where, points, aim, cost)
 

@@ -92,15 +92,20 @@ def ranges(
     cost, label = positive(epsilon, "ranges(epsilon=...)"), wording(name, "ranges(name=...)")
     cuts = Edges.of(column, edges, whole=self._node.schema[column].kind is not Kind.FLOAT)
     tree = Tree.of(len(cuts.edges) - 1)
-    asked = []
+    quoted = []
     for level, share in enumerate(tree.shares):
         coarse = Edges(column, tree.edges(cuts.edges, level), cuts.whole)
         cells = Cells(self._node, (), coarse, f"ranges({column})")
-        given = list(range(len(coarse.edges) - 1))
-        options = Options((cells.schema.names[-1],), given, None if label is None else f"{label}: {level}", analyst)
-        asked.append(ask_count(self, Moments(cells, (), None, (0,), f"ranges({column})"), cost * share, options))
-    made = self._commit([one.quote for one in asked])
-    return Ranges(cuts, tree, tuple(made), tuple(one.answer(of, None) for one, of in zip(asked, made, strict=True)))
+        buckets = list(range(len(coarse.edges) - 1))
+        options = Options((cells.schema.names[-1],), buckets, None if label is None else f"{label}: {level}", analyst)
+        quoted.append(ask_count(self, Moments(cells, (), None, (0,), f"ranges({column})"), cost * share, options))
+    made = self._commit([question.quote for question in quoted])
+    return Ranges(
+        cuts,
+        tree,
+        tuple(made),
+        tuple(question.answer(of, None) for question, of in zip(quoted, made, strict=True)),
+    )
 
 
 @dataclass(frozen=True)
@@ -140,19 +145,19 @@ class Tree:
 
     def fitted(self, counts: Sequence[Floats], variances: Sequence[float]) -> Floats:
         """The counts of buckets that fit the counts of all levels best."""
-        own, spread, below = [counts[0]], [np.full(self.sizes[0], variances[0])], []
+        estimates, spread, below = [counts[0]], [np.full(self.sizes[0], variances[0])], []
         for size, count, variance in zip(self.sizes[1:], counts[1:], variances[1:], strict=True):
             firsts = np.arange(size) * self.base
-            total, wide = np.add.reduceat(own[-1], firsts), np.add.reduceat(spread[-1], firsts)
+            total, wide = np.add.reduceat(estimates[-1], firsts), np.add.reduceat(spread[-1], firsts)
             below.append((total, wide))
             spread.append(1 / (1 / variance + 1 / wide))
-            own.append(spread[-1] * (count / variance + total / wide))
-        found = own[-1]
+            estimates.append(spread[-1] * (count / variance + total / wide))
+        fit = estimates[-1]
         for level in range(len(self.sizes) - 2, -1, -1):
             parent = np.arange(self.sizes[level]) // self.base
             total, wide = below[level]
-            found = own[level] + spread[level] * ((found - total) / wide)[parent]
-        return found
+            fit = estimates[level] + spread[level] * ((fit - total) / wide)[parent]
+        return fit
 
     def weights(self, first: int, last: int, variances: Sequence[float]) -> list[Floats]:
         """By what each count of each level goes into the number of a range of buckets.
@@ -160,13 +165,13 @@ class Tree:
         The best fit is x = M^-1 A' D y, with counts y of variances 1 / D and M = A' D A. So a range q has
         q M^-1 A' D y, and M^-1 q is the fit of buckets q / D and nothing else.
         """
-        asked = np.zeros(self.sizes[0])
-        asked[first:last] = variances[0]
+        wanted = np.zeros(self.sizes[0])
+        wanted[first:last] = variances[0]
         other = [np.zeros(size) for size in self.sizes[1:]]
-        found = [self.fitted([asked, *other], variances)]
+        levels = [self.fitted([wanted, *other], variances)]
         for size in self.sizes[1:]:
-            found.append(np.add.reduceat(found[-1], np.arange(size) * self.base))
-        return [one / variance for one, variance in zip(found, variances, strict=True)]
+            levels.append(np.add.reduceat(levels[-1], np.arange(size) * self.base))
+        return [level / variance for level, variance in zip(levels, variances, strict=True)]
 
 
 class Ranges:
@@ -177,7 +182,7 @@ class Ranges:
     ) -> None:
         self._cuts, self._tree, self._made, self._levels = cuts, tree, measurements, levels
 
-    def between(self, asked: Sequence[tuple[Amount, Amount]]) -> Answer:
+    def between(self, pairs: Sequence[tuple[Amount, Amount]]) -> Answer:
         """How many records are in each of some ranges, which begin and end at edges.
 
         Intervals hold what they say, by Chernoff's bound for the sum of the noises that are in a range; they are up to
@@ -194,21 +199,21 @@ class Ranges:
             ExactnessError: One is no number.
             SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
         """
-        places = [self._places(one) for one in asked]
+        spans = [self._edge_indices(pair) for pair in pairs]
         about = About(f"ranges({self._cuts.column})", self._made)
         ends = pl.DataFrame(
-            [(self._cuts.numbers[a], self._cuts.numbers[b]) for a, b in places],
+            [(self._cuts.numbers[a], self._cuts.numbers[b]) for a, b in spans],
             {"from": pl.Float64, "to": pl.Float64}, orient="row",
         )  # fmt: skip
 
-        def found(level: Fraction, simultaneous: bool) -> Released:
+        def released(level: Fraction, simultaneous: bool) -> Released:
             before = np.concatenate([[0.0], np.cumsum(self._buckets)])
-            counts = pl.Series("count", [before[b] - before[a] for a, b in places], dtype=pl.Float64)
-            rest = float(1 - level_of_each(level, max(len(places), 1) if simultaneous else 1))
-            half = pl.Series([self._half_width(a, b, rest) for a, b in places], dtype=pl.Float64)
+            counts = pl.Series("count", [before[b] - before[a] for a, b in spans], dtype=pl.Float64)
+            rest = float(1 - level_of_each(level, max(len(spans), 1) if simultaneous else 1))
+            half = pl.Series([self._half_width(a, b, rest) for a, b in spans], dtype=pl.Float64)
             return ends.with_columns(counts), {"count": (counts - half, counts + half)}
 
-        return Answer(about, found)
+        return Answer(about, released)
 
     def stddev(self, low: Amount, high: Amount) -> float:
         """The standard deviation of the noise of a range.
@@ -216,47 +221,49 @@ class Ranges:
         Raises:
             PlanError, ExactnessError: See `between`.
         """
-        weights = self._tree.weights(*self._places((low, high)), self._variances)
-        return math.sqrt(sum(float(np.sum(one**2)) * wide for one, wide in zip(weights, self._variances, strict=True)))
+        weights = self._tree.weights(*self._edge_indices((low, high)), self._variances)
+        return math.sqrt(
+            sum(float(np.sum(weight**2)) * wide for weight, wide in zip(weights, self._variances, strict=True))
+        )
 
     def __repr__(self) -> str:
         low, high = self._cuts.numbers[0], self._cuts.numbers[-1]
-        spent = decimal(sum((one.epsilon for one in self._made), Fraction(0)))
+        spent = decimal(sum((level.epsilon for level in self._made), Fraction(0)))
         return (
             f"<ranges of {self._cuts.column} from {low:g} to {high:g}, {self._tree.sizes[0]} buckets, epsilon {spent}>"
         )
 
     @cached_property
     def _buckets(self) -> Floats:
-        counts = [one.frame[:, -3].to_numpy().astype(np.float64) for one in self._levels]
+        counts = [answer.frame[:, -3].to_numpy().astype(np.float64) for answer in self._levels]
         return self._tree.fitted(counts, self._variances)
 
     @cached_property
     def _variances(self) -> list[float]:
-        return [max(one.stddev**2, 1e-12) for one in self._made]
+        return [max(level.stddev**2, 1e-12) for level in self._made]
 
     def _half_width(self, first: int, last: int, rest: float) -> float:
         weights = self._tree.weights(first, last, self._variances)
-        scales = [float(one.quote.mechanism.scale) for one in self._made]
-        fine = [one.node.resolution * one.quote.mechanism.grid for one in self._made]
+        scales = [float(level.quote.mechanism.scale) for level in self._made]
+        fine = [level.node.resolution * level.quote.mechanism.grid for level in self._made]
         return half_width_of_sum(
-            [(one / unit, scale) for one, unit, scale in zip(weights, fine, scales, strict=True)], rest
+            [(weight / unit, scale) for weight, unit, scale in zip(weights, fine, scales, strict=True)], rest
         )
 
-    def _places(self, asked: tuple[Amount, Amount]) -> tuple[int, int]:
+    def _edge_indices(self, pair: tuple[Amount, Amount]) -> tuple[int, int]:
         """The places of both ends among the edges."""
-        if not isinstance(asked, (tuple, list)) or len(asked) != 2:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise PlanError("ranges.between: takes pairs of edges, for example [(0, 18), (18, 65)].")
-        found = [self._place(one) for one in asked]
-        if found[0] >= found[1]:
+        indices = [self._edge_index(edge) for edge in pair]
+        if indices[0] >= indices[1]:
             raise PlanError("ranges.between: the lower edge of a range is below the upper one.")
-        return found[0], found[1]
+        return indices[0], indices[1]
 
-    def _place(self, edge: Amount) -> int:
+    def _edge_index(self, edge: Amount) -> int:
         if isinstance(edge, float) and math.isinf(edge):
-            place = len(self._cuts.edges) - 1 if edge > 0 else 0
-            if self._cuts.edges[place] is None:
-                return place
+            index = len(self._cuts.edges) - 1 if edge > 0 else 0
+            if self._cuts.edges[index] is None:
+                return index
         number = exact(edge, "ranges.between(...)")
         if number not in self._cuts.edges:
             raise PlanError(f"ranges.between: {decimal(number)} is none of the edges that were charged.")

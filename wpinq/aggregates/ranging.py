@@ -119,14 +119,14 @@ class ChargedBounds(ChargedQuery):
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
         self._l1: int = quote.mechanism
-        self._found: tuple[float, float] | None = None
+        self._bounds: tuple[float, float] | None = None
 
     def bounds(self) -> tuple[float, float]:
         """The lower and the upper bound."""
         refuse_inside("suggest_bounds")
-        if self._found is None:
-            self._found = redacted("suggest_bounds", self._choose)
-        return self._found
+        if self._bounds is None:
+            self._bounds = redacted("suggest_bounds", self._choose)
+        return self._bounds
 
     def _choose(self) -> tuple[float, float]:
         histogram, words = self._settled()
@@ -155,7 +155,7 @@ def bounds_of(
     )  # fmt: skip
     edges = edges_around(Magnitudes("").points([middle[0]])[0])
     noise = DiscreteLaplace(l1 / (epsilon * (1 - CENTRE)))
-    counts = np.diff([*(heap.under(place) for place in points(edges[:-1]).tolist()), heap.weight])
+    counts = np.diff([*(heap.under(point) for point in points(edges[:-1]).tolist()), heap.weight])
     noisy = counts + noise.draw(words, ids[1 : len(edges)])
     low, high = heaviest(edges, noisy, float(noise.scale))
     return rounded(low, high) if max(-low, high) > 2.0**LEAST_POWER else (0.0, 1.0)
@@ -168,8 +168,8 @@ def edges_around(centre: float) -> NDArray[np.float64]:
     largest = 2.0**LARGEST_POWER
     near = around[(around == 0) | (np.abs(around) >= abs(centre) * NEAREST)]
     edges = np.unique(np.clip(np.concatenate([around, centre + near]), -largest, largest))
-    found: NDArray[np.float64] = edges[np.concatenate([[True], np.diff(points(edges)) > 0])]
-    return found
+    distinct: NDArray[np.float64] = edges[np.concatenate([[True], np.diff(points(edges)) > 0])]
+    return distinct
 
 
 def heaviest(edges: NDArray[np.float64], counts: NDArray[np.int64], scale: float) -> tuple[float, float]:
@@ -200,5 +200,5 @@ def rounded(low: float, high: float) -> tuple[float, float]:
     (999998.76, 1000001.24)
     """
     unit = Fraction(10) ** math.floor(math.log10((high - low) / DIGITS))
-    found = float(exact(low, "low") // unit * unit), float(-(-exact(high, "high") // unit) * unit)
-    return max(found[0], -(2.0**LARGEST_POWER)), min(found[1], 2.0**LARGEST_POWER)
+    bounds = float(exact(low, "low") // unit * unit), float(-(-exact(high, "high") // unit) * unit)
+    return max(bounds[0], -(2.0**LARGEST_POWER)), min(bounds[1], 2.0**LARGEST_POWER)

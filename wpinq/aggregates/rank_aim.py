@@ -77,7 +77,7 @@ class RankAim:
     @property
     def code(self) -> tuple[Field, ...]:
         """The shares, and what the intervals spare."""
-        spared = tuple((one.spare, one.tilt) for one in self.margins) if self.intervals else None
+        spared = tuple((margin.spare, margin.tilt) for margin in self.margins) if self.intervals else None
         return "split", self.shares, spared, self.terms.size, PARTS
 
     @property
@@ -87,17 +87,17 @@ class RankAim:
         rate = self.tree.rate(self.epsilon, self.terms.l1, 1)
         return Fraction(self.terms.spare(2 * max(self.terms.size - 1, 1), rate), share.denominator)
 
-    def found(self, view: View) -> list[tuple[int, int, int]]:
+    def choices(self, view: View) -> list[tuple[int, int, int]]:
         """The points, each with the ends of its interval; without an interval all three are one."""
         heap = view.heap
         values = quantiles(heap, self.tree, self.epsilon, self.terms.l1, lambda turn, *more: view.cut(2 * turn, *more))
         if not self.intervals:
-            return [(values[place],) * 3 for place in range(len(self.shares))]
-        return [self._around(heap, place, values[place], view) for place in range(len(self.shares))]
+            return [(values[index],) * 3 for index in range(len(self.shares))]
+        return [self._around(heap, index, values[index], view) for index in range(len(self.shares))]
 
-    def _around(self, heap: Heap, place: int, value: int, view: View) -> tuple[int, int, int]:
-        far, losses, rate = self.margins[place].widths(heap, value)
-        at = int(far[view.flip(2 * place + 1, np.arange(len(far)), losses, rate)])
+    def _around(self, heap: Heap, index: int, value: int, view: View) -> tuple[int, int, int]:
+        far, losses, rate = self.margins[index].widths(heap, value)
+        at = int(far[view.flip(2 * index + 1, np.arange(len(far)), losses, rate)])
         return value, max(value - at, 0), min(value + at, heap.size - 1)
 
 
@@ -156,10 +156,10 @@ class Margin:
             under = wanted - self.unit * heap.under(low) if low > 0 else all_
             over = self.unit * heap.upto(high) - wanted if high < heap.size - 1 else all_
             spared.append(min(under, over))
-        for place, has in enumerate(spared):
-            missing = max(self.spare - has, 0) if place < len(far) - 1 else 0
-            surplus = spared[place - 1] - self.spare if place else 0
-            losses.append(max(missing, surplus) * self.fine + (len(far) - 1 - place) * self.tilt)
+        for index, has in enumerate(spared):
+            missing = max(self.spare - has, 0) if index < len(far) - 1 else 0
+            surplus = spared[index - 1] - self.spare if index else 0
+            losses.append(max(missing, surplus) * self.fine + (len(far) - 1 - index) * self.tilt)
         return far, np.array(losses, object), self.rate / self.fine
 
 

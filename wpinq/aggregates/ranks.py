@@ -61,11 +61,11 @@ class GridPoints:
             return SIZE
         return self.numbers.high - self.numbers.low + 1 if isinstance(self.numbers, Scale) else len(self.numbers)
 
-    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def at(self, points: NDArray[np.int64]) -> NDArray[np.float64]:
         """The numbers of some cells."""
         if isinstance(self.numbers, (Scale, Magnitudes)):
-            return np.array(self.numbers.points(places.ravel().tolist())).reshape(places.shape)
-        return np.asarray(self.numbers, np.float64)[places]
+            return np.array(self.numbers.points(points.ravel().tolist())).reshape(points.shape)
+        return np.asarray(self.numbers, np.float64)[points]
 
     def around(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Intervals that hold all numbers of records in some cells, as far as those lie between the outer numbers."""
@@ -154,24 +154,24 @@ class ChargedRanks(ChargedQuery):
         super().__init__(quote)
         ranks: Ranks = quote.mechanism
         self._aim, self._points, self.confidence, self._where, self._call = ranks
-        self._found: np.ndarray | None = None
+        self._numbers: np.ndarray | None = None
         self._charged = self
 
-    def answer(self, where: Groups | None = None, place: int = 0) -> Answer:
+    def answer(self, where: Groups | None = None, index: int = 0) -> Answer:
         """What is told of one statistic, for its groups or others of the same columns, answered from the same run."""
-        found = self._of(where)
-        return found._told(lambda: found._where.released(*found._all()[:, place].T), many=bool(found._where.by))
+        ranks = self._of(where)
+        return ranks._answer(lambda: ranks._where.released(*ranks._all()[:, index].T), many=bool(ranks._where.by))
 
-    def answers(self, shares: Sequence[Fraction], places: Sequence[int]) -> Answer:
+    def answers(self, shares: Sequence[Fraction], indices: Sequence[int]) -> Answer:
         """What is told of some statistics: a row for each share in each group."""
 
         def released() -> Released:
-            found = self._all()[:, list(places)]
+            numbers = self._all()[:, list(indices)]
             groups = self._where.repeated(len(shares))
-            told = pl.Series("share", [float(share) for share in shares] * len(self._where))
-            return groups.released(*found.reshape(-1, 3).T, told)
+            shown = pl.Series("share", [float(share) for share in shares] * len(self._where))
+            return groups.released(*numbers.reshape(-1, 3).T, shown)
 
-        return self._told(released, many=True)
+        return self._answer(released, many=True)
 
     def _of(self, where: Groups | None) -> ChargedRanks:
         if where is None:
@@ -180,27 +180,27 @@ class ChargedRanks(ChargedQuery):
         result._where, result._charged = where, self._charged
         return result
 
-    def _told(self, released: Callable[[], Released], *, many: bool) -> Answer:
+    def _answer(self, released: Callable[[], Released], *, many: bool) -> Answer:
         """An answer, whose intervals are left out where there are none."""
         intervals = getattr(self._aim, "intervals", True)
         about = About(self._call, (self,), level=self.confidence if intervals else None, intervals=intervals)
 
-        def found(*_: object) -> Released:
+        def result(*_: object) -> Released:
             table, ends = released()
             return table, ends if intervals else {}
 
-        return Answer(about, found, many=many)
+        return Answer(about, result, many=many)
 
     def _all(self) -> np.ndarray:
         refuse_inside(self._call)
-        if self._found is None:
-            self._found = redacted(self._call, self._choose)
-        return self._found
+        if self._numbers is None:
+            self._numbers = redacted(self._call, self._choose)
+        return self._numbers
 
     def _choose(self) -> np.ndarray:
         """For each group and each statistic the answer and both ends, as numbers."""
         histogram, words = self._charged._settled()
         views = GroupViews(self.node.schema, self._where, self._points.size, self.key_owner.identity_key)
-        found = np.array([self._aim.found(view) for view in views.of(histogram, words)], np.int64)
-        value, low, high = np.moveaxis(found.reshape(-1, self._aim.answers, 3), 2, 0)
+        points = np.array([self._aim.choices(view) for view in views.of(histogram, words)], np.int64)
+        value, low, high = np.moveaxis(points.reshape(-1, self._aim.answers, 3), 2, 0)
         return np.stack([self._points.at(value), *self._points.around(low, high)], axis=2)

@@ -67,8 +67,8 @@ class BinNoise:
             return self.exceeds(sizes, *factors) >= self.miss
         spread = np.sqrt(sum(np.square(factor) for factor in factors)) * self.scale
         steps = self.grid * sum(np.abs(factor) for factor in factors)
-        found: NDArray[np.bool_] = sizes - steps <= self._reach * spread
-        return found
+        result: NDArray[np.bool_] = sizes - steps <= self._reach * spread
+        return result
 
     @property
     def slope(self) -> float:
@@ -89,12 +89,12 @@ class BinNoise:
         scales = np.sort([np.broadcast_to(np.abs(factor), shape) for factor in factors], axis=0)
         sizes = np.maximum(sizes - self.grid * scales.sum(axis=0), 0.0) / self.scale
         scales = np.maximum(scales, 1e-6 * scales[-1])
-        for place in range(1, len(scales)):
-            scales[place] = np.maximum(scales[place], APART * scales[place - 1])
+        for index in range(1, len(scales)):
+            scales[index] = np.maximum(scales[index], APART * scales[index - 1])
         squares, result = scales**2, np.zeros(shape)
-        for place, square in enumerate(squares):
-            others = [square - other for far, other in enumerate(squares) if far != place]
-            result += np.prod(square / np.array(others), axis=0) * np.exp(-sizes / scales[place])
+        for index, square in enumerate(squares):
+            others = [square - other for far, other in enumerate(squares) if far != index]
+            result += np.prod(square / np.array(others), axis=0) * np.exp(-sizes / scales[index])
         return result
 
 

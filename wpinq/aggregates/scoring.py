@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.aggregates.heavy_hitters import Asked, Chosen, quoted
+from wpinq.aggregates.heavy_hitters import Chosen, TopKeys, quoted
 from wpinq.arguments import NAME, NOTHING, takes
 from wpinq.core.functions import Function, bind
 from wpinq.core.functions.function import Dropped
@@ -86,31 +86,31 @@ def select_by(
         raise PlanError(f"{call}(score=...): gives a number for a record and a candidate.")
     reach = positive(sensitivity, f"{call}(sensitivity=...)")
     node = Scores(fit_resolution(self._node, FINE), function, chosen, reach)
-    asked = Asked.of(node.schema, 1, list(range(len(chosen))))
-    quote = quoted(self._then(node), asked, positive(epsilon, f"{call}(epsilon=...)"), name, analyst)
+    selection = TopKeys.of(node.schema, 1, list(range(len(chosen))))
+    quote = quoted(self._then(node), selection, positive(epsilon, f"{call}(epsilon=...)"), name, analyst)
     (made,) = self._commit([quote])
-    found = Best(Chosen(made, asked, None), chosen, kind)
-    return Answer(About(node.title, (made,), intervals=False), found.released, many=False)
+    best = Best(Chosen(made, selection, None), chosen, kind)
+    return Answer(About(node.title, (made,), intervals=False), best.released, many=False)
 
 
-def _candidates(given: Sequence[Any]) -> tuple[tuple[Any, ...], Kind]:
+def _candidates(values: Sequence[Any]) -> tuple[tuple[Any, ...], Kind]:
     """The candidates, each once, and their kind.
 
     Raises:
         PlanError: There are none, too many, or several kinds.
     """
     call = "select_by(candidates=...)"
-    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not 1 <= len(given) <= MOST:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not 1 <= len(values) <= MOST:
         raise PlanError(f"{call}: takes a list of 1 to {MOST:,} values.")
     known = {bool: Kind.BOOL, int: Kind.INT, float: Kind.FLOAT, str: Kind.TEXT}
-    kinds = {known.get(type(one)) for one in given}
+    kinds = {known.get(type(value)) for value in values}
     if kinds == {Kind.INT, Kind.FLOAT}:
         kinds = {Kind.FLOAT}
     if len(kinds) != 1 or None in kinds:
         raise PlanError(f"{call}: are whole numbers, numbers, texts or truth values, all of one kind.")
     (kind,) = kinds
     assert kind is not None  # noqa: S101  None was refused
-    frame = bin_frame(list(given), Schema((Column(CANDIDATE, kind),)))
+    frame = bin_frame(list(values), Schema((Column(CANDIDATE, kind),)))
     return tuple(frame[CANDIDATE].unique(maintain_order=True).to_list()), kind
 
 
@@ -161,14 +161,14 @@ class Scores(Linear):
 
     def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
         """What it gives each."""
-        for place, candidate in enumerate(self.candidates):
+        for index, candidate in enumerate(self.candidates):
             try:
                 (value,) = self.function.call((*record, candidate))
             except Dropped:
                 continue
-            found = pl.DataFrame({"value": [value]}, strict=False).select(self._steps(pl.col("value"))).item()
-            if found:
-                yield (place,), Fraction(found, FINE)
+            steps = pl.DataFrame({"value": [value]}, strict=False).select(self._steps(pl.col("value"))).item()
+            if steps:
+                yield (index,), Fraction(steps, FINE)
 
     def _steps(self, value: pl.Expr) -> pl.Expr:
         """A number in steps; null where it is none.
@@ -182,12 +182,12 @@ class Scores(Linear):
         """Candidate by candidate."""
         parts, (label,) = [], self.function.output.names
         kind = polars_type(self.function.schema[CANDIDATE].kind)
-        for place, candidate in enumerate(self.candidates):
+        for index, candidate in enumerate(self.candidates):
             wide = batch.frame.with_columns(pl.lit(candidate, kind).alias(CANDIDATE))
             made = self.function.apply(wide, [WEIGHT]).with_columns(self._steps(pl.col(label)).alias("\0steps"))
             made = made.filter(pl.col("\0steps").is_not_null() & (pl.col("\0steps") != 0))
             weight = pl.col(WEIGHT).cast(self.held.column) * pl.col("\0steps").cast(self.held.column)
-            parts.append(made.select(pl.lit(place, pl.Int64).alias(PLACE), weight.alias(WEIGHT)))
+            parts.append(made.select(pl.lit(index, pl.Int64).alias(PLACE), weight.alias(WEIGHT)))
         return Batch(pl.concat(parts), self.schema).consolidate()
 
 
@@ -202,5 +202,5 @@ class Best:
     def released(self, level: Fraction, simultaneous: bool) -> Released:
         """It, as a row."""
         table, _ = self.chosen.released(level, simultaneous)
-        place = int(table[PLACE][0])
-        return pl.DataFrame({CANDIDATE: [self.candidates[place]]}), {}
+        index = int(table[PLACE][0])
+        return pl.DataFrame({CANDIDATE: [self.candidates[index]]}), {}

@@ -54,14 +54,14 @@ class Split:
     """A choice of one quantile, and those that rest on it.
 
     Attributes:
-        place: The number of the quantile, in the order of shares.
+        index: The number of the quantile, in the order of shares.
         share: Of the weight between the two cuts.
         part: Of epsilon.
         below: The choice among what lies before it, where there are lower shares.
         above: The choice among what lies behind it.
     """
 
-    place: int
+    index: int
     share: Fraction
     part: Fraction
     below: Split | None = None
@@ -127,9 +127,9 @@ class Cuts(Between):
         near = min(max(self.reach(self.wanted), self.start), self.end)
         return min(self.loss(near), self.loss(max(near - 1, self.start)))
 
-    def loss(self, place: int) -> int:
+    def loss(self, cut: int) -> int:
         """How far the rank is from the wanted one."""
-        return abs(self.weight(place) - self.wanted)
+        return abs(self.weight(cut) - self.wanted)
 
     def within(self, loss: int) -> tuple[int, int]:
         """The cuts that are no farther."""
@@ -155,10 +155,10 @@ class Points(Between):
         """One of the points has the wanted rank."""
         return 0
 
-    def loss(self, place: int) -> int:
+    def loss(self, point: int) -> int:
         """How far its ranks are from the wanted one."""
-        under = self.weight(max(place * self.heap.parts, self.start))
-        upto = self.weight(min((place + 1) * self.heap.parts, self.end))
+        under = self.weight(max(point * self.heap.parts, self.start))
+        upto = self.weight(min((point + 1) * self.heap.parts, self.end))
         return max(under - self.wanted, self.wanted - upto, 0)
 
     def within(self, loss: int) -> tuple[int, int]:
@@ -181,7 +181,7 @@ def quantiles(heap: Heap, tree: Split, epsilon: Fraction, l1: int, choose: Choos
     Returns:
         Points by the number of the quantile; they never fall where shares rise.
     """
-    found: dict[int, int] = {}
+    points: dict[int, int] = {}
     todo: list[tuple[Split | None, int, int]] = [(tree, 0, heap.end)]
     while todo:
         split, start, end = todo.pop()
@@ -189,12 +189,12 @@ def quantiles(heap: Heap, tree: Split, epsilon: Fraction, l1: int, choose: Choos
             continue
         rate = split.rate(epsilon, l1, heap.parts)
         if split.last:
-            found[split.place] = choose(split.place, Points(heap, start, end, split.share), rate)
+            points[split.index] = choose(split.index, Points(heap, start, end, split.share), rate)
             continue
-        cut = choose(split.place, Cuts(heap, start, end, split.share), rate)
-        found[split.place] = min(cut // heap.parts, heap.size - 1)
+        cut = choose(split.index, Cuts(heap, start, end, split.share), rate)
+        points[split.index] = min(cut // heap.parts, heap.size - 1)
         todo += [(split.below, start, cut), (split.above, cut, end)]
-    return found
+    return points
 
 
 @lru_cache(maxsize=64)
@@ -202,7 +202,7 @@ def tree_of(shares: tuple[Fraction, ...]) -> Split:
     """What is chosen after what, for shares that rise.
 
     >>> tree = tree_of((Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)))
-    >>> tree.place, tree.share, tree.below.place, tree.above.place
+    >>> tree.index, tree.share, tree.below.index, tree.above.index
     (1, Fraction(1, 2), 0, 2)
     >>> tree.part + tree.below.part
     Fraction(1, 1)
@@ -216,23 +216,23 @@ def tree_of(shares: tuple[Fraction, ...]) -> Split:
             return 0, start, 0
         low, high = bounds[start], bounds[stop + 1]
         worth = []
-        for place in _candidates(start, stop):
-            sides = best(start, place)[0] + best(place + 1, stop)[0]
-            own = _own(shares[start:stop], place - start, low, high)
-            worth.append(((isqrt(own) + isqrt(sides)) ** 2, place, sides))
+        for index in _candidates(start, stop):
+            sides = best(start, index)[0] + best(index + 1, stop)[0]
+            error = _error(shares[start:stop], index - start, low, high)
+            worth.append(((isqrt(error) + isqrt(sides)) ** 2, index, sides))
         return min(worth)
 
     def built(start: int, stop: int, left: Fraction) -> Split | None:
         if start == stop:
             return None
-        _, place, sides = best(start, stop)
+        _, index, sides = best(start, stop)
         low, high = bounds[start], bounds[stop + 1]
-        own = isqrt(_own(shares[start:stop], place - start, low, high))
-        taken = Fraction(max(1, PARTS_OF_EPSILON * own // (own + isqrt(sides))), PARTS_OF_EPSILON)
+        error = isqrt(_error(shares[start:stop], index - start, low, high))
+        taken = Fraction(max(1, PARTS_OF_EPSILON * error // (error + isqrt(sides))), PARTS_OF_EPSILON)
         rest = left * (1 - taken)
         return Split(
-            place, (shares[place] - low) / (high - low), left * taken,
-            built(start, place, rest), built(place + 1, stop, rest),
+            index, (shares[index] - low) / (high - low), left * taken,
+            built(start, index, rest), built(index + 1, stop, rest),
         )  # fmt: skip
 
     result = built(0, len(shares), Fraction(1))
@@ -245,10 +245,10 @@ def _candidates(start: int, stop: int) -> range:
     return range(start, stop) if stop - start <= ALL else range(middle - 1, middle + 2)
 
 
-def _own(shares: tuple[Fraction, ...], place: int, low: Fraction, high: Fraction) -> int:
+def _error(shares: tuple[Fraction, ...], index: int, low: Fraction, high: Fraction) -> int:
     """How much the error of a choice counts, squared: its own, and what others have of it."""
-    chosen = shares[place]
-    others = sum((((one - low) / (chosen - low)) ** 2 for one in shares[:place]), Fraction(0))
-    others += sum((((high - one) / (high - chosen)) ** 2 for one in shares[place + 1 :]), Fraction(0))
+    chosen = shares[index]
+    others = sum((((share_of - low) / (chosen - low)) ** 2 for share_of in shares[:index]), Fraction(0))
+    others += sum((((high - share_of) / (high - chosen)) ** 2 for share_of in shares[index + 1 :]), Fraction(0))
     share = (chosen - low) / (high - low)
     return int(max(share, 1 - share) * (1 + others / 2) * FINE**2)

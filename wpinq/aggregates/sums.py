@@ -100,8 +100,8 @@ def count_distinct(
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     grouping = (by,) if isinstance(by, str) else tuple(by or ())
-    kept = choose(self._node, (*grouping, *names), "count_distinct(columns=...)")
-    plan = Moments(distinct(self._then(kept))._node, (), None, (0,), f"count_distinct({', '.join(names)})")
+    projected = choose(self._node, (*grouping, *names), "count_distinct(columns=...)")
+    plan = Moments(distinct(self._then(projected))._node, (), None, (0,), f"count_distinct({', '.join(names)})")
     options = Options(by, keys, name, analyst, None, confidence, within, mechanism, rho, delta)
     return _asked(self, plan, _first, epsilon, options).charge(self)
 
@@ -280,5 +280,5 @@ def _first(moments: Floats, noise: BinNoise | None) -> Range:
     return moments[0] - width, moments[0] + width
 
 
-def _times(unit: float, found: Range) -> Range:
-    return unit * found[0], unit * found[1]
+def _times(unit: float, interval: Range) -> Range:
+    return unit * interval[0], unit * interval[1]

@@ -92,7 +92,7 @@ class View(Protocol):
     def mass(self) -> Losses:
         """The weight at each point."""
 
-    def flip(self, turn: int, places: NDArray[np.int64], losses: Losses, rate: Fraction) -> int:
+    def flip(self, turn: int, points: NDArray[np.int64], losses: Losses, rate: Fraction) -> int:
         """Choose one of some places by permute-and-flip."""
 
     def cut(self, turn: int, valley: Valley, rate: Fraction) -> int:
@@ -114,7 +114,7 @@ class Aim(Protocol):
     def misses(self) -> Fraction:
         """The weight, in 1/resolution, by which an answer is off with probability `miss` at the most."""
 
-    def found(self, view: View) -> list[tuple[int, int, int]]:
+    def choices(self, view: View) -> list[tuple[int, int, int]]:
         """Choose the points of each answer and of both ends of its interval."""
 
 
@@ -156,7 +156,7 @@ class ExtremeAim:
         """What lies beyond the beginning of the interval, and so beyond the answer."""
         return Fraction(self.inwards + self.terms.spare(max(self.terms.size - 1, 1), self.inner_rate), 2)
 
-    def found(self, view: View) -> list[tuple[int, int, int]]:
+    def choices(self, view: View) -> list[tuple[int, int, int]]:
         """One answer."""
         return [self.choose(view.mass, view.flip)]
 
@@ -165,12 +165,12 @@ class ExtremeAim:
         last = len(mass) - 1
         turned = mass if self.largest else mass[::-1]
 
-        def place(found: int | NDArray[np.int64]) -> Any:
-            return found if self.largest else last - found
+        def unmirrored(point: int | NDArray[np.int64]) -> Any:
+            return point if self.largest else last - point
 
-        inner = int(place(pick(0, place(np.arange(last + 1)), self.inner(turned), self.inner_rate)))
-        value = pick(1, place(np.arange(inner, last + 1)), self.outer(turned, inner), self.rate)
-        ends = sorted((int(place(inner)), int(place(last))))
+        inner = int(unmirrored(pick(0, unmirrored(np.arange(last + 1)), self.inner(turned), self.inner_rate)))
+        value = pick(1, unmirrored(np.arange(inner, last + 1)), self.outer(turned, inner), self.rate)
+        ends = sorted((int(unmirrored(inner)), int(unmirrored(last))))
         return value, ends[0], ends[1]
 
     def inner(self, mass: Losses) -> Losses:

@@ -177,23 +177,23 @@ class Number:
         if self.share is None or len(shares) == 1:
             return self
         what = f"quantiles{DISTINCT if self.ranked[0] else ''}"
-        ask = partial(ask_shares, shares=shares, place=shares.index(self.share))
+        ask = partial(ask_shares, shares=shares, index=shares.index(self.share))
         return replace(self, measured=(what, self.measured[1]), ask=ask)
 
     def groups(self, keys: pl.DataFrame) -> Groups | None:
         """The groups that it is answered for; None where there is one of all records."""
         *by, _ = self.collection.columns
-        given = keys if keys.width > 1 else keys.to_series()
-        return grouped(self.collection._node, by, given, CALL) if by else None
+        bins = keys if keys.width > 1 else keys.to_series()
+        return grouped(self.collection._node, by, bins, CALL) if by else None
 
 
-def asked_together(numbers: Sequence[Number]) -> tuple[Number, ...]:
+def with_joint_quantiles(numbers: Sequence[Number]) -> tuple[Number, ...]:
     """The numbers of a query, of which the quantiles of one expression are one measurement, chosen together."""
     shares: dict[tuple[bool, Any], set[Fraction]] = {}
-    for one in numbers:
-        if one.share is not None:
-            shares.setdefault(one.ranked, set()).add(one.share)
-    return tuple(one.beside(tuple(sorted(shares.get(one.ranked, ())))) for one in numbers)
+    for number in numbers:
+        if number.share is not None:
+            shares.setdefault(number.ranked, set()).add(number.share)
+    return tuple(number.beside(tuple(sorted(shares.get(number.ranked, ())))) for number in numbers)
 
 
 def read(node: Any) -> tuple[Any, bool, str, Ask]:

@@ -119,11 +119,11 @@ def sql(
     if first is not None:
         tables = first.settled() if shown is None else first.under(1)
         rest = first.automatic.rest
-    asked = quoted(
+    quote = quoted(
         shown or query, tables, epsilon=rest, within=within, mechanism=mechanism, rho=rho, delta=delta, keys=keys,
         bounds=bounds, loss=loss, name=name, analyst=analyst,
     )  # fmt: skip
-    return asked.charge() if shown is None else asked.explained(None if first is None else first.automatic.quote)
+    return quote.charge() if shown is None else quote.explained(None if first is None else first.automatic.quote)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class QuotedSql:
         counts: Quotes of its counts.
         numbers: Those of its other aggregates.
         losses: Those of what is left out, where that is asked too.
-        told: Makes an answer of these.
+        answer_loss: Makes an answer of these.
     """
 
     query: str
@@ -148,7 +148,7 @@ class QuotedSql:
     counts: list[Quote[Measurement]]
     numbers: list[QuotedAggregate]
     losses: list[Quote[Any]]
-    told: Told | None
+    answer_loss: Told | None
 
     @property
     def quotes(self) -> list[Quote[Any]]:
@@ -165,11 +165,11 @@ class QuotedSql:
 
     def _written(self) -> dict[Quote[Any], str]:
         """How the query has what each quote is of."""
-        asked = self.statement
-        groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(asked.counts))
-        result = dict(zip(self.counts, [*map(plainly, asked.released["count"]), *groups], strict=True))
+        statement = self.statement
+        groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(statement.counts))
+        result = dict(zip(self.counts, [*map(plainly, statement.released["count"]), *groups], strict=True))
         once: dict[Quote[Any], list[str]] = {}
-        for number, entry in zip(asked.numbers, self.numbers, strict=True):
+        for number, entry in zip(statement.numbers, self.numbers, strict=True):
             once.setdefault(entry.quote, []).append(number.text)
         result |= {quote: "; ".join(texts) for quote, texts in once.items()}
         return result | dict.fromkeys(self.losses, "what is left out")
@@ -177,11 +177,11 @@ class QuotedSql:
     def _worded(self) -> QuotedSql:
         """The same, each quote of which is known by the text of the query, and by its part where there are several."""
         written = self._written()
-        each = {one: one.worded(f"{text}: {self.query}" if len(written) > 1 else self.query)
-                for one, text in written.items()}  # fmt: skip
-        numbers = [replace(one, quote=each[one.quote]) for one in self.numbers]
-        return replace(self, counts=[each[one] for one in self.counts], numbers=numbers,
-                       losses=[each[one] for one in self.losses])  # fmt: skip
+        each = {quote: quote.worded(f"{text}: {self.query}" if len(written) > 1 else self.query)
+                for quote, text in written.items()}  # fmt: skip
+        numbers = [replace(number, quote=each[number.quote]) for number in self.numbers]
+        return replace(self, counts=[each[quote] for quote in self.counts], numbers=numbers,
+                       losses=[each[quote] for quote in self.losses])  # fmt: skip
 
     def explained(self, choice: Quote[Any] | None = None) -> Answer:
         """What each measurement would cost, as a table; nothing is charged and no record is read.
@@ -204,53 +204,64 @@ class QuotedSql:
 
     def answer(self, made: list[Any]) -> Answer:
         """Answer from the charged queries of `quotes`, in their order."""
-        asked = self.statement
+        statement = self.statement
         made, lost_of = made[: len(made) - len(self.losses)], made[len(made) - len(self.losses) :]
         counted: list[Measurement] = made[: len(self.counts)]
         threshold, shown, known = None, None, self.known
         if known is None:
             assert self.lost is not None  # noqa: S101  refused in `_known`
-            published = counted[asked.widest].release(delta=self.lost)
-            shown = published.frame.to_series(len(asked.keys))
-            known, threshold = together(published.frame.select(asked.keys)), published.threshold
+            published = counted[statement.widest].release(delta=self.lost)
+            shown = published.frame.to_series(len(statement.keys))
+            known, threshold = together(published.frame.select(statement.keys)), published.threshold
         groups = known
         answers = [
             item.answer(query, number.groups(groups.whole))
-            for number, item, query in zip(asked.numbers, self.numbers, made[len(self.counts) :], strict=True)
+            for number, item, query in zip(statement.numbers, self.numbers, made[len(self.counts) :], strict=True)
         ]
-        about = About(" ".join(self.query.split()), made, self.lost or Fraction(0), threshold, asked.bias)
+        about = About(" ".join(self.query.split()), made, self.lost or Fraction(0), threshold, statement.bias)
 
-        def found(level: Fraction, simultaneous: bool, *, agreeing: bool = False) -> Released:
+        def released_at(level: Fraction, simultaneous: bool, *, agreeing: bool = False) -> Released:
             return finished(
-                asked, groups, counted, answers, level, simultaneous=simultaneous, least=threshold, agreeing=agreeing
+                statement,
+                groups,
+                counted,
+                answers,
+                level,
+                simultaneous=simultaneous,
+                least=threshold,
+                agreeing=agreeing,
             )
 
         def agreeing() -> Answer:
             self._refuse_disagreeing()
-            moved = replace(about, bias=(*asked.bias, "counts were moved to add up"))
-            return Answer(moved, partial(found, agreeing=True), loss=left_out)
+            moved = replace(about, bias=(*statement.bias, "counts were moved to add up"))
+            return Answer(moved, partial(released_at, agreeing=True), loss=left_out)
 
         left_out = None
-        if self.told is not None:
-            left_out = self.told(lost_of, None if shown is None else counted[asked.widest], shown)
-        many = bool(asked.keys) or len(asked.items) > 1
-        return Answer(about, found, many=many, loss=left_out, agreeing=agreeing if asked.several else None)
+        if self.answer_loss is not None:
+            left_out = self.answer_loss(lost_of, None if shown is None else counted[statement.widest], shown)
+        many = bool(statement.keys) or len(statement.items) > 1
+        return Answer(about, released_at, many=many, loss=left_out, agreeing=agreeing if statement.several else None)
 
     def _refuse_disagreeing(self) -> None:
         """Refuse counts that cannot be made to add up."""
         from sqlglot import exp
 
-        asked = self.statement
+        statement = self.statement
         if self.known is None:
             raise PlanError("consistent(): groups below the threshold are missing, so those that are published do not"
                             " add up to their totals; give all groups as keys=.")  # fmt: skip
-        if not asked.counts or asked.numbers:
+        if not statement.counts or statement.numbers:
             raise PlanError("consistent(): only counts are made to add up; ask the query for COUNT alone.")
-        if asked.stepped is not None or any(one.find(exp.Distinct) for one in asked.released["count"]):
+        if statement.stepped is not None or any(count.find(exp.Distinct) for count in statement.released["count"]):
             raise PlanError("consistent(): COUNT(DISTINCT ...) of a total is not the sum of those of its parts, since"
                             " what is in two of them counts once in it.")  # fmt: skip
-        for item in asked.items:
-            names = () if type(item.node).__name__ == "Column" else (one.name for one in item.node.find_all(exp.Column))
+        for item in statement.items:
+            names = (
+                ()
+                if type(item.node).__name__ == "Column"
+                else (column.name for column in item.node.find_all(exp.Column))
+            )
             if any(name.startswith("count ") for name in names):
                 raise PlanError(f"consistent(): {item.label} is computed from counts; ask for the counts themselves.")
 
@@ -279,60 +290,63 @@ def quoted(
     Raises:
         PlanError, BinError, BudgetError: See `sql`.
     """
-    asked = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None)
+    statement = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None)
     if insist is not None:
-        insist(asked)
-    known = _known(asked, keys, delta)
-    given = known is not None
-    share = shared(asked, Terms(epsilon, mechanism, rho, delta, within, call=CALL), given=given)
-    lost = None if given or delta is None else probability(delta, "sql(delta=...)") / asked.of_one_person[1]
+        insist(statement)
+    known = _known(statement, keys, delta)
+    listed = known is not None
+    share = shared(statement, Terms(epsilon, mechanism, rho, delta, within, call=CALL), listed=listed)
+    lost = None if listed or delta is None else probability(delta, "sql(delta=...)") / statement.of_one_person[1]
     charged = ChargeNames(name=name, analyst=analyst)
-    counts = _counts(asked, share, lost, charged)
-    numbers = _numbers(asked, share, charged)
-    losses, told = ([], None) if loss is None else ask_lost(
-        asked, positive(loss, "sql(loss=...)"), charged, published=not given
+    counts = _counts(statement, share, lost, charged)
+    numbers = _numbers(statement, share, charged)
+    losses, answer_loss = ([], None) if loss is None else ask_lost(
+        statement, positive(loss, "sql(loss=...)"), charged, published=not listed
     )  # fmt: skip
-    return QuotedSql(query, asked, known, lost, counts, numbers, losses, told)._worded()
+    return QuotedSql(query, statement, known, lost, counts, numbers, losses, answer_loss)._worded()
 
 
-def _counts(asked: Statement, share: Share, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:
+def _counts(
+    statement: Statement, share: Share, lost: Fraction | None, charged: ChargeNames
+) -> list[Quote[Measurement]]:
     """Quotes of the counts, or of one more count from which groups are published, with its delta."""
     result = [
-        quote_terms(item, share.terms, **charged) for item in (*asked.counts, *asked.published_from(lost is None))
+        quote_terms(item, share.terms, **charged)
+        for item in (*statement.counts, *statement.published_from(lost is None))
     ]
     if lost is not None:
-        refuse_unnamed(result[asked.widest].node, CALL)
-        result[asked.widest] = result[asked.widest].publishing("release", lost)
+        refuse_unnamed(result[statement.widest].node, CALL)
+        result[statement.widest] = result[statement.widest].publishing("release", lost)
     return result
 
 
-def _numbers(asked: Statement, share: Share, charged: ChargeNames) -> list[QuotedAggregate]:
+def _numbers(statement: Statement, share: Share, charged: ChargeNames) -> list[QuotedAggregate]:
     """The other aggregates. Those that follow from one measurement have one quote, fingerprint or not."""
     quotes: dict[tuple[str, Any], Quote[Any]] = {}
-    result = [item.quote(share.terms, share.epsilon, charged) for item in asked.numbers]
+    result = [item.quote(share.terms, share.epsilon, charged) for item in statement.numbers]
     shared = [
-        quotes.setdefault(number.measured, entry.quote) for number, entry in zip(asked.numbers, result, strict=True)
+        quotes.setdefault(number.measured, entry.quote) for number, entry in zip(statement.numbers, result, strict=True)
     ]
     return [replace(item, quote=quote) for item, quote in zip(result, shared, strict=True)]
 
 
-def _known(asked: Statement, keys: Any, delta: Amount | None) -> Blocks | None:
+def _known(statement: Statement, keys: Any, delta: Amount | None) -> Blocks | None:
     """The given groups, or None where groups are to be published; nothing is charged yet."""
-    if not asked.keys:
+    if not statement.keys:
         return together(pl.DataFrame({"all": [0]}))
-    if keys is not None and not asked.counts and not asked.numbers:
+    if keys is not None and not statement.counts and not statement.numbers:
         raise PlanError(f"{CALL}: the groups are given and nothing is counted, so there is nothing to ask.")
     if keys is not None:
-        given = bin_blocks(keys, asked.schema)
-        if not given.rows:
+        blocks = bin_blocks(keys, statement.schema)
+        if not blocks.rows:
             raise PlanError(f"{CALL}: keys= names no group, so there is nothing to ask.")
-        if given.rows > ROWS and asked.having is not None and not asked.numbers and plain(asked.schema):
-            return given
-        result = canonical.distinct(given.whole, asked.schema)
-        return together(result.with_columns(readable(result[one.name], one.kind) for one in asked.schema))
+        if blocks.rows > ROWS and statement.having is not None and not statement.numbers and plain(statement.schema):
+            return blocks
+        result = canonical.distinct(blocks.whole, statement.schema)
+        return together(result.with_columns(readable(result[column.name], column.kind) for column in statement.schema))
     if delta is None:
         raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
-    held = sources(asked.groups._node)[0].ledger
+    held = sources(statement.groups._node)[0].ledger
     if positive(delta, "sql(delta=...)") > held.delta_budget:
         allowed = f"{decimal(held.delta_budget)} is allowed{held.promise.told_share}"
         raise BudgetError(f"{CALL}: delta {delta} is asked, and {allowed}; set protect(delta=...).")

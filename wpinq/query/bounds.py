@@ -35,7 +35,7 @@ class Limits:
         self.bounds = dict(bounds or {})
         self.used: set[str] = set()
         self.columns: set[str] = set()
-        self.own: set[str] = set()  # of columns that a subquery did not compute
+        self.table_columns: set[str] = set()  # of columns that a subquery did not compute
 
     def check(self) -> None:
         """Refuse bounds of an unknown column, or of an expression that the query does not use: most likely a typo.
@@ -66,7 +66,7 @@ class Declared:
         self._written = dict(read)
         columns = [(node, key) for node, key in read if type(node).__name__ == "Column"]
         limits.columns |= {key for _, key in columns}
-        limits.own |= {key for node, key in columns if not tables.computed(node)}
+        limits.table_columns |= {key for node, key in columns if not tables.computed(node)}
 
     def of(self, node: Any, what: Any) -> Bounds:
         """The bounds of what an aggregate takes.
@@ -74,9 +74,9 @@ class Declared:
         Raises:
             PlanError: There are none.
         """
-        given = self._given(what)
-        if given is not None:
-            return given
+        declared = self._declared(what)
+        if declared is not None:
+            return declared
         result = self.reach(what)
         if result is None:
             name = plainly(what)
@@ -86,12 +86,12 @@ class Declared:
         low, high = result
         return result if low < high else (min(low, Fraction(0)), max(high, Fraction(0 if low else 1)))
 
-    def _given(self, node: Any) -> Bounds | None:
+    def _declared(self, node: Any) -> Bounds | None:
         column = type(node).__name__ == "Column"
         keys = [f"{node.text('table')}.{node.name}", node.name] if column else []
         for key in (*keys, self._written.get(node)):
             if key in self._bounds:
-                if column and key == node.name and key in self._limits.own and self._tables.computed(node):
+                if column and key == node.name and key in self._limits.table_columns and self._tables.computed(node):
                     if self._tables.reach(node) is not None:
                         continue
                     raise PlanError(f"{CALL}: bounds of {key!r} are those of a table's column, and a subquery computes "
@@ -102,9 +102,9 @@ class Declared:
 
     def reach(self, node: Any) -> Reach | None:
         """The range of an expression, or None where that is not known."""
-        given = self._given(node)
-        if given is not None:
-            return None if any(map(is_time, given)) else ends(given, CALL)
+        declared = self._declared(node)
+        if declared is not None:
+            return None if any(map(is_time, declared)) else ends(declared, CALL)
         kind = type(node).__name__
         if kind == "Column":
             return self._tables.reach(node)
@@ -137,43 +137,43 @@ def _read(key: str, canonical: Callable[[Any], Any]) -> list[Any]:
         return []
 
 
-def _corners(one: Reach, other: Reach) -> Reach:
-    result = [left * right for left in one for right in other]
+def _corners(first: Reach, second: Reach) -> Reach:
+    result = [left * right for left in first for right in second]
     return min(result), max(result)
 
 
-def _quotient(one: Reach, other: Reach) -> Reach | None:
+def _quotient(first: Reach, second: Reach) -> Reach | None:
     """Of doubles, or of integers, whose quotient is cut off."""
-    if other[0] <= 0 <= other[1]:
+    if second[0] <= 0 <= second[1]:
         return None
-    result = [left / right for left in one for right in other]
+    result = [left / right for left in first for right in second]
     result += [Fraction(trunc(quotient)) for quotient in result]
     return min(result), max(result)
 
 
-def _remainder(one: Reach, other: Reach) -> Reach:
+def _remainder(first: Reach, second: Reach) -> Reach:
     """Of the sign of the first, and smaller than the other."""
-    _, size = _size(other)
-    return Fraction(-size if one[0] < 0 else 0), Fraction(size if one[1] > 0 else 0)
+    _, size = _size(second)
+    return Fraction(-size if first[0] < 0 else 0), Fraction(size if first[1] > 0 else 0)
 
 
-def _whole(one: Reach) -> Reach:
-    return Fraction(floor(one[0])), Fraction(ceil(one[1]))
+def _whole(interval: Reach) -> Reach:
+    return Fraction(floor(interval[0])), Fraction(ceil(interval[1]))
 
 
-def _size(one: Reach) -> Reach:
-    low, high = sorted(map(abs, one))
-    return (Fraction(0) if one[0] <= 0 <= one[1] else low), high
+def _size(interval: Reach) -> Reach:
+    low, high = sorted(map(abs, interval))
+    return (Fraction(0) if interval[0] <= 0 <= interval[1] else low), high
 
 
 def _rising(function: Callable[[float], float], above: float) -> Callable[..., Reach | None]:
     """Of a function that rises, and is defined above a number."""
 
-    def reach(one: Reach, other: Reach | None = None) -> Reach | None:
-        if other is not None or one[0] <= above:
+    def reach(first: Reach, second: Reach | None = None) -> Reach | None:
+        if second is not None or first[0] <= above:
             return None
         try:
-            low, high = (Fraction(function(float(end))) for end in one)
+            low, high = (Fraction(function(float(end))) for end in first)
         except (OverflowError, ValueError):
             return None
         return low - ROOM, high + ROOM
@@ -190,10 +190,10 @@ def _branches(node: Any) -> list[Any]:
 ROOM = Fraction(1, 10**6)
 """What rounding may add to the ends of a range."""
 RULES: dict[str, Callable[..., Reach | None]] = {
-    "Paren": lambda one: one,
-    "Neg": lambda one: (-one[1], -one[0]),
-    "Add": lambda one, other: (one[0] + other[0], one[1] + other[1]),
-    "Sub": lambda one, other: (one[0] - other[1], one[1] - other[0]),
+    "Paren": lambda first: first,
+    "Neg": lambda first: (-first[1], -first[0]),
+    "Add": lambda first, second: (first[0] + second[0], first[1] + second[1]),
+    "Sub": lambda first, second: (first[0] - second[1], first[1] - second[0]),
     "Mul": _corners,
     "Div": _quotient,
     "Mod": _remainder,

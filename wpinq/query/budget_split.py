@@ -29,7 +29,7 @@ class Share:
     epsilon: Fraction
 
 
-def shared(asked: Statement, terms: Terms, *, given: bool) -> Share:
+def shared(statement: Statement, terms: Terms, *, listed: bool) -> Share:
     """Divide what a query costs one person equally among its measurements.
 
     Epsilon is divided among the tables of a ledger too, which a person may all be in; rho is of all of them together,
@@ -45,42 +45,42 @@ def shared(asked: Statement, terms: Terms, *, given: bool) -> Share:
             speaks.
     """
     if terms.within is not None:
-        return _within(asked, terms, terms.within, given=given)
-    if terms.epsilon is not None and terms.mechanism in (GAUSSIAN, BEST) and not given:
+        return _within(statement, terms, terms.within, listed=listed)
+    if terms.epsilon is not None and terms.mechanism in (GAUSSIAN, BEST) and not listed:
         raise PlanError(
             f"{CALL}(mechanism={terms.mechanism!r}, epsilon=...): delta= pays for publishing groups here, so it cannot "
             "be that of the noise too; give rho= instead of epsilon=, or keys=. Nothing was charged."
         )
-    paid = _agreed(asked, terms, given=given)
-    parts = asked.parts(given)
+    paid = _agreed(statement, terms, listed=listed)
+    parts = statement.parts(listed)
     if paid.rho is not None:
         rho = positive(paid.rho, f"{CALL}(rho=...)") / parts
-        return Share(replace(paid, rho=rho), pure_within(rho, None) / asked.of_one_person[0])
+        return Share(replace(paid, rho=rho), pure_within(rho, None) / statement.of_one_person[0])
     epsilon = positive(paid.epsilon, f"{CALL}(epsilon=...)") / parts
-    each = epsilon / asked.of_one_person[0]
+    each = epsilon / statement.of_one_person[0]
     if paid.delta is not None:
         return Share(replace(paid, epsilon=epsilon, delta=positive(paid.delta, f"{CALL}(delta=...)") / parts), each)
     return Share(replace(paid, epsilon=each), each)
 
 
-def _agreed(asked: Statement, terms: Terms, *, given: bool) -> Terms:
+def _agreed(statement: Statement, terms: Terms, *, listed: bool) -> Terms:
     """The cost of the whole query by the name of its noise, for the plans of all that has noise."""
     if terms.mechanism not in (GAUSSIAN, BEST) or terms.epsilon is None:
         terms = replace(terms, delta=None)  # which publishes groups
-    plans = [one._node for one in (*asked.counts, *asked.published_from(given))]
-    plans += [number.collection._node for number in asked.numbers]
-    found = [terms.agreed(Survey.of(fit_noise(plan))) for plan in plans]
-    other = [one for one in found if one.noise != GAUSSIAN]
-    paid = other[0] if other else found[0]
+    plans = [count._node for count in (*statement.counts, *statement.published_from(listed))]
+    plans += [number.collection._node for number in statement.numbers]
+    costs = [terms.agreed(Survey.of(fit_noise(plan))) for plan in plans]
+    other = [cost for cost in costs if cost.noise != GAUSSIAN]
+    paid = other[0] if other else costs[0]
     return Terms(paid.epsilon or None, paid.noise, paid.rho or None, paid.delta or None, call=CALL)
 
 
-def _within(asked: Statement, terms: Terms, within: Amount, *, given: bool) -> Share:
+def _within(statement: Statement, terms: Terms, within: Amount, *, listed: bool) -> Share:
     """The cost of each count and rank for which all of them are so near to the truth, each with probability 0.95."""
-    ranks = max((number.epsilon(within) for number in asked.numbers), default=None)
-    plans = [Survey.of(fit_noise(item._node)) for item in (*asked.counts, *asked.published_from(given))]
-    found = [replace(terms, delta=None).agreed(plan) for plan in plans]
-    epsilon = max((one.epsilon for one in found), default=Fraction(0))
-    rho = max((one.rho for one in found), default=Fraction(0))
+    ranks = max((number.epsilon(within) for number in statement.numbers), default=None)
+    plans = [Survey.of(fit_noise(item._node)) for item in (*statement.counts, *statement.published_from(listed))]
+    costs = [replace(terms, delta=None).agreed(plan) for plan in plans]
+    epsilon = max((cost.epsilon for cost in costs), default=Fraction(0))
+    rho = max((cost.rho for cost in costs), default=Fraction(0))
     noise = Terms(epsilon or None, terms.mechanism, rho or None, call=CALL)
     return Share(noise, ranks or epsilon or pure_within(rho, None))

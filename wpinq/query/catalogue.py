@@ -21,16 +21,16 @@ class Catalogue:
     """The tables of one SELECT.
 
     Attributes:
-        given: What names of tables stand for.
+        tables: What names of tables stand for.
         derive: Reads a subquery.
         schemas: The schema of each table whose schema was named, in small letters.
     """
 
-    given: Mapping[str, Any]
+    tables: Mapping[str, Any]
     derive: Callable[[Any], Derived]
     schemas: dict[str, str] = field(default_factory=dict)
 
-    def table(self, node: Any, place: int) -> tuple[str, Any]:
+    def table(self, node: Any, number: int) -> tuple[str, Any]:
         """The name by which columns refer to an entry of FROM, and what it stands for.
 
         Raises:
@@ -38,18 +38,18 @@ class Catalogue:
         """
         args = {name for name, value in node.args.items() if value}
         if type(node).__name__ == "Subquery" and args <= {"this", "alias", "with_"}:
-            own, found = f"subquery {place}", self.derive(node)
+            name, source = f"subquery {number}", self.derive(node)
         elif type(node).__name__ == "Table" and type(node.this).__name__ == "Identifier" and args <= TABLE:
-            own, found = self._given(node)
+            name, source = self._by_name(node)
         else:
             raise PlanError(
                 f"{CALL}: {shown(node)} is no plain table and no subquery; functions of tables, samples and LATERAL "
                 "look at many records. Filter, map and join in Python, and give the result as a table."
             )
         alias = node.args.get("alias")
-        if alias is not None and alias.args.get("columns") and not isinstance(found, Derived):
+        if alias is not None and alias.args.get("columns") and not isinstance(source, Derived):
             raise PlanError(f"{CALL}: {shown(node)}: columns cannot be renamed here; use AS in the SELECT.")
-        return node.alias or own, found.renamed(alias) if isinstance(found, Derived) else found
+        return node.alias or name, source.renamed(alias) if isinstance(source, Derived) else source
 
     def protected_first(self, first: Any, joins: list[Any], where: Any = None) -> tuple[Any, list[Any]]:
         """FROM and JOIN, with a protected table first: the order of tables changes no row of an inner join.
@@ -61,12 +61,12 @@ class Catalogue:
             other.set("this", first.copy())
             other.set("side", "LEFT")
             return joins[0].this, [other]
-        if self._protected(first) or not any(self._protected(one.this) for one in joins):
+        if self._protected(first) or not any(self._protected(join.this) for join in joins):
             return first, joins
-        if any(one.text("side") or one.text("method") or one.text("kind") == "CROSS" for one in joins):
+        if any(join.text("side") or join.text("method") or join.text("kind") == "CROSS" for join in joins):
             return first, joins
         if len(joins) > 1:
-            return self._reordered([first, *(one.this for one in joins)], joins, where) or (first, joins)
+            return self._reordered([first, *(join.this for join in joins)], joins, where) or (first, joins)
         other = joins[0].copy()
         other.set("this", first.copy())
         return joins[0].this, [other]
@@ -79,52 +79,52 @@ class Catalogue:
         """
         from sqlglot import exp
 
-        asked = [part for one in joins if one.args.get("on") for part in conjuncts(one.args["on"])]
-        led = [*asked, *(conjuncts(where.this) if where is not None else [])]
+        conditions = [part for join in joins if join.args.get("on") for part in conjuncts(join.args["on"])]
+        led = [*conditions, *(conjuncts(where.this) if where is not None else [])]
         reads = {id(part): {column.text("table").lower() for column in part.find_all(exp.Column)} for part in led}
-        names = [_name(one) for one in entries]
+        names = [_name(entry) for entry in entries]
         if (
             "" in names
-            or any(one.args.get("using") for one in joins)
-            or "" in {name for part in asked for name in reads[id(part)]}
+            or any(join.args.get("using") for join in joins)
+            or "" in {name for part in conditions for name in reads[id(part)]}
         ):
             return None
-        start = next(one for one in entries if self._protected(one))
-        left, known, result = [one for one in entries if one is not start], {_name(start)}, []
+        start = next(entry for entry in entries if self._protected(entry))
+        left, known, result = [entry for entry in entries if entry is not start], {_name(start)}, []
         while left:
-            found = next((one for one in left if any(_leads(part, known, _name(one)) for part in led)), None)
-            if found is None:
+            following = next((entry for entry in left if any(_leads(part, known, _name(entry)) for part in led)), None)
+            if following is None:
                 return None
-            parts = [part for part in led if _leads(part, known, _name(found))]
-            left.remove(found)
-            known.add(_name(found))
-            parts += [part for part in asked if reads[id(part)] <= known and part not in parts]
-            asked = [part for part in asked if part not in parts]
-            result.append(exp.Join(this=found.copy(), on=exp.and_(*parts, copy=True)))
-        return None if asked else (start, result)
+            parts = [part for part in led if _leads(part, known, _name(following))]
+            left.remove(following)
+            known.add(_name(following))
+            parts += [part for part in conditions if reads[id(part)] <= known and part not in parts]
+            conditions = [part for part in conditions if part not in parts]
+            result.append(exp.Join(this=following.copy(), on=exp.and_(*parts, copy=True)))
+        return None if conditions else (start, result)
 
     def _protected(self, node: Any) -> bool:
         """Whether a table is protected, as far as its name says."""
         if type(node).__name__ != "Table" or type(node.this).__name__ != "Identifier":
             return True
-        found = self._given(node)[1]
-        return isinstance(found.rows if isinstance(found, Derived) else found, Collection)
+        table = self._by_name(node)[1]
+        return isinstance(table.rows if isinstance(table, Derived) else table, Collection)
 
-    def _given(self, node: Any) -> tuple[str, Any]:
+    def _by_name(self, node: Any) -> tuple[str, Any]:
         """A table by its name. There is one of a name, whatever its schema, unless whole names were given."""
         schema = ".".join(part.name for part in (node.args.get("catalog"), node.args.get("db")) if part)
-        whole = [name for name in self.given if schema and name.lower() == f"{schema}.{node.name}".lower()]
+        whole = [name for name in self.tables if schema and name.lower() == f"{schema}.{node.name}".lower()]
         if whole:
-            own = node.name
+            called = node.name
         else:
-            known = [name for name, one in self.given.items() if not (schema and isinstance(one, Derived))]
-            own = named(node.this, known, CALL, "table")
-        if schema and self.schemas.setdefault(own.lower(), schema.lower()) != schema.lower() and not whole:
+            known = [name for name, table in self.tables.items() if not (schema and isinstance(table, Derived))]
+            called = named(node.this, known, CALL, "table")
+        if schema and self.schemas.setdefault(called.lower(), schema.lower()) != schema.lower() and not whole:
             raise PlanError(
-                f"{CALL}: {shown(node)}: two schemas have a table {own}, and one is given; give both by their whole "
+                f"{CALL}: {shown(node)}: two schemas have a table {called}, and one is given; give both by their whole "
                 "names, as 'schema.table'."
             )
-        return own, self.given[whole[0] if whole else own]
+        return called, self.tables[whole[0] if whole else called]
 
 
 def _name(entry: Any) -> str:
@@ -138,7 +138,7 @@ def _leads(part: Any, known: set[str], name: str) -> bool:
 
     if type(part).__name__ != "EQ":
         return False
-    one, other = (
+    left, right = (
         {column.text("table").lower() for column in side.find_all(exp.Column)} for side in (part.this, part.expression)
     )
-    return ({name} in (one, other)) and bool(one and other) and (one | other) - {name} <= known and one != other
+    return ({name} in (left, right)) and bool(left and right) and (left | right) - {name} <= known and left != right

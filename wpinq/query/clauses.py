@@ -42,13 +42,11 @@ def plain_select(query: str) -> Any:
     Raises:
         PlanError: It is something else, or has a clause that is not answered.
     """
-    found = TOP.match(query)
-    if found is not None:
-        if found[4]:
-            raise PlanError(
-                f"{CALL}: {found[1]} {found[4]} is of other databases; write TOP 10, or LIMIT 10 at the end."
-            )
-        query = query[: found.start(1)] + " " * len(found[1]) + query[found.end(1) :]
+    top = TOP.match(query)
+    if top is not None:
+        if top[4]:
+            raise PlanError(f"{CALL}: {top[1]} {top[4]} is of other databases; write TOP 10, or LIMIT 10 at the end.")
+        query = query[: top.start(1)] + " " * len(top[1]) + query[top.end(1) :]
     select = statement(query, CALL)
     if type(select).__name__ != "Select":
         kind = type(select).__name__
@@ -60,8 +58,8 @@ def plain_select(query: str) -> Any:
             )
         raise PlanError(f"{CALL}: {word} is not answered here; write one SELECT.")
     refuse_unread(select)
-    if found is not None:
-        _limited(select, found[2] or found[3])
+    if top is not None:
+        _limited(select, top[2] or top[3])
     return select.transform(_meant).transform(_unfiltered)
 
 
@@ -114,7 +112,7 @@ def _renamed(node: Any) -> Any:
     kind = type(node).__name__
     if kind == "If" and type(node.parent).__name__ != "Case":
         return exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args.get("false"))
-    if kind == "Distinct" and [type(one).__name__ for one in node.expressions] == ["Tuple"]:
+    if kind == "Distinct" and [type(part).__name__ for part in node.expressions] == ["Tuple"]:
         return exp.Distinct(expressions=node.expressions[0].expressions)
     if kind == "EQ" and type(node.expression).__name__ == "Any":
         query = node.expression.this

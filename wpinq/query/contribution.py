@@ -66,17 +66,21 @@ def settling(
     if not any(isinstance(table, Collection) and waiting([table._node]) for table in tables.values()):
         return None
     statement = prepare(query, tables, bounds)
-    given = keys is not None or not statement.keys
+    listed = keys is not None or not statement.keys
     bins = 1 if not statement.keys else None if keys is None else bin_blocks(keys, statement.schema).rows
     amount = positive(1 if epsilon is None else epsilon, f"{CALL}(epsilon=...)")
-    measured = [*statement.counts, *statement.published_from(given), *(one.collection for one in statement.numbers)]
-    plans = [one._node for one in measured]
-    found = priced(statement.groups, plans, amount, bins, parts=max(1, statement.parts(given)), analyst=analyst)
-    if found is None:
+    measured = [
+        *statement.counts,
+        *statement.published_from(listed),
+        *(number.collection for number in statement.numbers),
+    ]
+    plans = [collection._node for collection in measured]
+    choice = priced(statement.groups, plans, amount, bins, parts=max(1, statement.parts(listed)), analyst=analyst)
+    if choice is None:
         return None
     if epsilon is None:
         raise PlanError(f"{CALL}(at_most='auto'): the choice costs a part of epsilon; give epsilon=.")
-    return Settling(tables, statement, found)
+    return Settling(tables, statement, choice)
 
 
 def rebounded(tables: Mapping[str, Any], at_most: object, per: object) -> Mapping[str, Any]:

@@ -66,10 +66,10 @@ class Table:
     @cached_property
     def estimates(self) -> npt.NDArray[np.float64]:
         """The counts that are nearest to what was measured of all that add up: an axis for each column, totals last."""
-        sizes = [len(values) - (not own) for (_, values), own in zip(self.keys, self.totals, strict=True)]
+        sizes = [len(values) - (not measured) for (_, values), measured in zip(self.keys, self.totals, strict=True)]
         result = self.answer.frame["count"].cast(pl.Float64).to_numpy().reshape(sizes)
-        for axis, own in enumerate(self.totals):
-            result = added_up(result, axis, measured=own)
+        for axis, measured in enumerate(self.totals):
+            result = added_up(result, axis, measured=measured)
         return result
 
     @cached_property
@@ -83,16 +83,16 @@ class Table:
         measured: Any = self.answer.measurements[0]
         result = np.empty(self.counts.shape)
         for totals in product((False, True), repeat=len(self.keys)):
-            place = tuple(slice(-1, None) if total else slice(None, -1) for total in totals)
-            result[place] = self._half(measured, totals)
+            block = tuple(slice(-1, None) if total else slice(None, -1) for total in totals)
+            result[block] = self._half(measured, totals)
         return result
 
     def _half(self, measured: Measurement, totals: Sequence[bool]) -> float:
         sizes = [len(values) - 1 for _, values in self.keys]
         added = math.prod(
-            size for size, own, total in zip(sizes, self.totals, totals, strict=True) if total and not own
+            size for size, summed, total in zip(sizes, self.totals, totals, strict=True) if total and not summed
         )
-        terms = cube_noise([size for size, own in zip(sizes, self.totals, strict=True) if own])
+        terms = cube_noise([size for size, summed in zip(sizes, self.totals, strict=True) if summed])
         if added == len(terms) == 1:
             return float(measured.interval(LEVEL))
         noise = (NoiseTerm(float(measured.scale) * part, many * added, measured.gaussian) for part, many in terms)
@@ -105,10 +105,10 @@ class Table:
         The interval is of the number before it was made whole, and so holds the true one as often as it says.
         """
         labels = list(product(*(values for _, values in self.keys)))
-        found = pl.DataFrame(labels, schema=[name for name, _ in self.keys], orient="row")
+        table = pl.DataFrame(labels, schema=[name for name, _ in self.keys], orient="row")
         half, middle = self.halves.reshape(-1), self.estimates.reshape(-1)
         ends = {"low": middle - half, "high": middle + half}
-        return found.with_columns(count=self.counts.reshape(-1), **{name: pl.Series(end) for name, end in ends.items()})
+        return table.with_columns(count=self.counts.reshape(-1), **{name: pl.Series(end) for name, end in ends.items()})
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -161,8 +161,8 @@ class Table:
         widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
         lines = [
             "  ".join(
-                text.ljust(width) if place < self.down else text.rjust(width)
-                for place, (text, width) in enumerate(zip(row, widths, strict=True))
+                text.ljust(width) if index < self.down else text.rjust(width)
+                for index, (text, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in (head, *rows)
         ]
@@ -171,7 +171,7 @@ class Table:
     def _texts(self) -> list[list[str]]:
         """The table as texts, its head first."""
         side, above = self.keys[: self.down], self.keys[self.down :]
-        heads = ["count"] if not above else [" ".join(place) for place in product(*(values for _, values in above))]
+        heads = ["count"] if not above else [" ".join(labels) for labels in product(*(values for _, values in above))]
         rows = self.counts.reshape(-1, len(heads)).tolist()
         names = product(*(values for _, values in side))
         body = [[*name, *(f"{number:,}" for number in row)] for name, row in zip(names, rows, strict=True)]
@@ -271,8 +271,8 @@ class Layout:
     def groups(self) -> pl.DataFrame:
         """All groups that are measured, in the order of the table."""
         frame = pl.DataFrame({"grouping": [0]}, schema={"grouping": pl.Int64})
-        for (name, values), own in zip(self.keys, self.totals, strict=True):
-            column = pl.DataFrame({name: [*values[:-1], *([None] if own else [])]}, schema={name: pl.String})
+        for (name, values), measured in zip(self.keys, self.totals, strict=True):
+            column = pl.DataFrame({name: [*values[:-1], *([None] if measured else [])]}, schema={name: pl.String})
             frame = frame.join(column, how="cross", maintain_order="left_right").with_columns(
                 grouping=2 * pl.col("grouping") + pl.col(name).is_null().cast(pl.Int64)
             )
@@ -304,22 +304,22 @@ def layout(
     names = [*side, *_names(across, "across")]
     if not names or len(set(names)) < len(names) or len(names) > MOST:
         raise PlanError(f"{CALL}: give one to {MOST} different columns, down and across.")
-    if taken := [one for one in names if one.lower() in TAKEN]:
+    if taken := [name for name in names if name.lower() in TAKEN]:
         raise PlanError(f"{CALL}: a column cannot be called {taken[0]!r} here; rename it with map.")
-    if unknown := [str(one) for one in categories if one not in names]:
+    if unknown := [str(name) for name in categories if name not in names]:
         raise PlanError(f"{CALL}(categories=...): {unknown[0]!r} is no column of the table.")
     records = rebounded({"records": records}, *bound)["records"]
     partial = tuple(
-        one for one in names
-        if other is None or (categories.get(one) is None and records._node.schema[one].kind is Kind.BOOL)
+        name for name in names
+        if other is None or (categories.get(name) is None and records._node.schema[name].kind is Kind.BOOL)
     )  # fmt: skip
-    outside = {one: None if one in partial else other for one in names}
-    keys = tuple((one, _labels(records, one, categories.get(one), outside[one], total)) for one in names)
+    outside = {name: None if name in partial else other for name in names}
+    keys = tuple((name, _labels(records, name, categories.get(name), outside[name], total)) for name in names)
     if math.prod(len(values) for _, values in keys) > CELLS:
         raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
     totals = tuple(measured_too(len(values) - 1) for _, values in keys)
-    quoted = ['"{}"'.format(one.replace('"', '""')) for one in names]
-    parts = [f"ROLLUP ({one})" if own else one for one, own in zip(quoted, totals, strict=True)]
+    quoted = ['"{}"'.format(name.replace('"', '""')) for name in names]
+    parts = [f"ROLLUP ({name})" if measured else name for name, measured in zip(quoted, totals, strict=True)]
     query = f'SELECT {", ".join(quoted)}, COUNT(*) AS "count" FROM records GROUP BY {", ".join(parts)}'  # noqa: S608
     return Layout(query, _in_categories(records, keys, outside), keys, len(side), totals, partial)
 
@@ -337,31 +337,31 @@ def measured_too(size: int) -> bool:
     return 4 * size / (size + 1) < (1 + size) / 2
 
 
-def _names(given: str | Sequence[str], word: str) -> list[str]:
-    names = [given] if isinstance(given, str) else given
+def _names(columns: str | Sequence[str], word: str) -> list[str]:
+    names = [columns] if isinstance(columns, str) else columns
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise PlanError(f"{CALL}({word}=...): give the name of a column, or a list of names.")
     return list(names)
 
 
 def _labels(
-    records: Collection, name: str, given: Sequence[Any] | None, other: str | None, total: str
+    records: Collection, name: str, values: Sequence[Any] | None, other: str | None, total: str
 ) -> tuple[str, ...]:
     """What the table calls the values of a column, then those that are not listed, then the total."""
     kind = records._node.schema[name].kind
     if kind not in LISTED:
         raise PlanError(f"{CALL}: column {name!r} holds {kind.value}; derive a column of text, such as a band of it.")
-    if given is None and kind is Kind.BOOL:
-        given = ("false", "true")
-    if not isinstance(given, (list, tuple)) or not given:
+    if values is None and kind is Kind.BOOL:
+        values = ("false", "true")
+    if not isinstance(values, (list, tuple)) or not values:
         raise PlanError(f"{CALL}(categories=...): list the values of {name!r}, which do not depend on the records.")
-    if any(not isinstance(value, str) and TYPES.get(type(value)) is not kind for value in given):
+    if any(not isinstance(value, str) and TYPES.get(type(value)) is not kind for value in values):
         raise PlanError(f"{CALL}(categories=...): the values of {name!r} are {kind.value}.")
-    labels = [str(value).lower() if kind is Kind.BOOL else str(value) for value in given]
+    labels = [str(value).lower() if kind is Kind.BOOL else str(value) for value in values]
     labels += [] if other is None else [other]
     if any(not label.isprintable() for label in (*labels, total)):
         raise PlanError(f"{CALL}: a value of {name!r}, other= or total= holds what cannot be printed.")
-    if odd := [one for one in labels[: len(given)] if not _written(one, kind)]:
+    if odd := [label for label in labels[: len(values)] if not _written(label, kind)]:
         raise PlanError(f"{CALL}(categories=...): no {kind.value} of {name!r} is written {odd[0][:40]!r}.")
     if len({*labels, total}) < len(labels) + 1:
         raise PlanError(f"{CALL}: two values of {name!r} have one name, or that of other= or total=.")

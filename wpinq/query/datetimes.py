@@ -51,8 +51,8 @@ def is_time(bound: Any) -> bool:
 
 def _count(bound: Any, kind: Kind, written: str) -> int:
     try:
-        given = bound if isinstance(bound, dt.date) else dt.datetime.fromisoformat(bound)
-        at = given if isinstance(given, dt.datetime) else dt.datetime.combine(given, dt.time())
+        time = bound if isinstance(bound, dt.date) else dt.datetime.fromisoformat(bound)
+        at = time if isinstance(time, dt.datetime) else dt.datetime.combine(time, dt.time())
     except (TypeError, ValueError):
         raise PlanError(
             f"{CALL}: {written}: the bounds of a time are times, such as ('2026-01-01', '2026-12-31')."

@@ -58,11 +58,11 @@ class Derived:
         Raises:
             PlanError: They are more than its columns, or alike.
         """
-        given = [one.name for one in alias.args.get("columns") or ()] if alias is not None else []
-        if not given:
+        aliases = [column.name for column in alias.args.get("columns") or ()] if alias is not None else []
+        if not aliases:
             return self
         before = self.rows.columns
-        after = [*given, *before[len(given) :]]
+        after = [*aliases, *before[len(aliases) :]]
         if len(after) > len(before) or len(set(after)) < len(before):
             raise PlanError(f"{CALL}: {shown(alias)}: name no more columns than there are, each by its own name.")
         rows = self.rows.map([col(old).alias(new) for old, new in zip(before, after, strict=True)])
@@ -81,7 +81,7 @@ class Derived:
         if len(names) != len(theirs):
             raise PlanError(f"{CALL}: {shown(node)}: both sides of a UNION have as many columns, of the same types.")
         second = other.rows.map([col(old).alias(new) for old, new in zip(theirs, names, strict=True)])
-        kinds = [", ".join(schema_of(one)[name].kind.value for name in names) for one in (self.rows, second)]
+        kinds = [", ".join(schema_of(table)[name].kind.value for name in names) for table in (self.rows, second)]
         if kinds[0] != kinds[1]:
             raise PlanError(
                 f"{CALL}: {shown(node)}: its columns are {kinds[0]} on one side and {kinds[1]} on the other; cast them."
@@ -91,9 +91,9 @@ class Derived:
         return Derived(rows.distinct() if node.args.get("distinct") else rows, reach, frozenset(names))
 
 
-def hull(one: Reach | None, other: Reach | None) -> Reach | None:
+def hull(first: Reach | None, second: Reach | None) -> Reach | None:
     """What holds both ranges."""
-    return None if one is None or other is None else (min(one[0], other[0]), max(one[1], other[1]))
+    return None if first is None or second is None else (min(first[0], second[0]), max(first[1], second[1]))
 
 
 def schema_of(rows: Rows) -> Schema:
@@ -125,9 +125,9 @@ def plainly(node: Any) -> str:
     """An expression with canonical columns, as a person would write it over one table."""
     from sqlglot import exp
 
-    def bare(one: Any) -> Any:
-        if type(one).__name__ != "Column":
-            return one
-        return exp.column(one.name, quoted=not (one.name.isidentifier() and one.name.islower()))
+    def bare(part: Any) -> Any:
+        if type(part).__name__ != "Column":
+            return part
+        return exp.column(part.name, quoted=not (part.name.isidentifier() and part.name.islower()))
 
     return shown(node.transform(bare))

@@ -37,7 +37,7 @@ class Sought:
     Attributes:
         text: How it is written.
         columns: What of the query's own row is compared, as it is written; none where the table itself decides.
-        found: The rows that it is compared with: a column for each of these.
+        rows: The rows that it is compared with: a column for each of these.
         listed: Whether it is IN, which is NULL where nothing is equal and something is NULL, and not false.
         negated: Whether there must be no such row.
         led: How many of the last columns are owners, which a way to them adds: NULL is one of them.
@@ -45,7 +45,7 @@ class Sought:
 
     text: str
     columns: tuple[Any, ...]
-    found: Derived
+    rows: Derived
     listed: bool
     negated: bool
     led: int = 0
@@ -86,7 +86,7 @@ def sought(node: Any, tables: Tables, scope: Any) -> Sought | None:
     if listed:
         pairs.append((node.this, select.expressions[0]))
     pairs += owners
-    keys = [exp.alias_(inner.unalias(), KEY.format(place), quoted=True) for place, (_, inner) in enumerate(pairs)]
+    keys = [exp.alias_(inner.unalias(), KEY.format(index), quoted=True) for index, (_, inner) in enumerate(pairs)]
     select.set("expressions", keys or [exp.alias_(exp.Literal.number(1), KEY.format(0), quoted=True)])
     return Sought(text, tuple(outer for outer, _ in pairs), scope.derived(select), listed, negated, len(owners))
 
@@ -99,12 +99,12 @@ def _owners(
 
     if listed is not None and len(select.expressions) == 1:
         pairs = [*pairs, (listed, select.expressions[0].unalias())]
-    if not pairs or not _plain(select) or any(not isinstance(one, exp.Column) for pair in pairs for one in pair):
+    if not pairs or not _plain(select) or any(not isinstance(column, exp.Column) for pair in pairs for column in pair):
         return []
     inside = scope.within(select.args.get("with_")).tables(select)
     if not isinstance(tables.base, Collection) or not isinstance(inside.base, Collection):
         return []
-    held = [(tables.own(outer), inside.own(inner)) for outer, inner in pairs]
+    held = [(tables.base_name(outer), inside.base_name(inner)) for outer, inner in pairs]
     known = [(outer, inner) for outer, inner in held if outer is not None and inner is not None]
     met = owners_met(tables.base._node, inside.base._node, *zip(*known, strict=True)) if known else ()
     return [(tables.written(here), inside.written(there)) for here, there in met]
@@ -114,7 +114,7 @@ def _plain(select: Any) -> bool:
     from sqlglot import exp
 
     return {name for name, value in select.args.items() if value} <= PLAIN and not any(
-        one.find(exp.AggFunc) for one in select.expressions
+        expression.find(exp.AggFunc) for expression in select.expressions
     )
 
 
@@ -126,14 +126,14 @@ def _correlated(select: Any, tables: Tables, scope: Any) -> tuple[Any, list[tupl
     if where is None:
         return select, []
     inside = scope.within(select.args.get("with_")).tables(select)
-    kept, pairs = [], []
+    conditions, pairs = [], []
     for part in conjuncts(where.this):
-        read = [one for one in part.find_all(exp.Column) if one.find_ancestor(exp.Query) is select]
-        if all(inside.has(one) or not tables.has(one) for one in read):
-            kept.append(part)
+        read = [column for column in part.find_all(exp.Column) if column.find_ancestor(exp.Query) is select]
+        if all(inside.has(column) or not tables.has(column) for column in read):
+            conditions.append(part)
             continue
         sides = (
-            sorted((part.this, part.expression), key=lambda one: _inside(inside, one))
+            sorted((part.this, part.expression), key=lambda side: _inside(inside, side))
             if type(part).__name__ == "EQ"
             else []
         )
@@ -141,17 +141,17 @@ def _correlated(select: Any, tables: Tables, scope: Any) -> tuple[Any, list[tupl
             raise PlanError(f"{CALL}: {shown(part)}: a query inside of another one compares a column of that by = "
                             "alone; JOIN the tables, and compare the columns in WHERE.")  # fmt: skip
         pairs.append((sides[0], sides[1]))
-    select.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+    select.set("where", exp.Where(this=exp.and_(*conditions)) if conditions else None)
     return select, pairs
 
 
 def _inside(inside: Tables, node: Any) -> bool:
     from sqlglot import exp
 
-    return all(inside.has(one) for one in node.find_all(exp.Column))
+    return all(inside.has(column) for column in node.find_all(exp.Column))
 
 
-def kept(rows: Collection, asked: Sought, columns: Iterable[str | None]) -> Collection:
+def semi_joined(rows: Collection, condition: Sought, columns: Iterable[str | None]) -> Collection:
     """The records for which a protected table has a row, or has none.
 
     Args:
@@ -163,30 +163,30 @@ def kept(rows: Collection, asked: Sought, columns: Iterable[str | None]) -> Coll
         PlanError: Nothing bounds how many records a row of the other table decides on.
     """
     left = [name for name in columns if name is not None]
-    if asked.listed and asked.negated:
-        raise PlanError(f"{CALL}: {asked.text}: one NULL there would leave out all records here; write NOT EXISTS "
+    if condition.listed and condition.negated:
+        raise PlanError(f"{CALL}: {condition.text}: one NULL there would leave out all records here; write NOT EXISTS "
                         "(SELECT ... WHERE column = column), or LEFT JOIN and IS NULL.")  # fmt: skip
-    right = asked.found.rows.columns
-    if not left or not len(left) == len(asked.columns) == len(right):
-        raise PlanError(f"{CALL}: {asked.text} {_WHY}.")
-    named = [KEY.format(place) for place in range(len(right))]
-    written = len(named) - asked.led
-    keys = asked.found.rows.map([col(old).alias(new) for old, new in zip(right, named, strict=True)])
+    right = condition.rows.rows.columns
+    if not left or not len(left) == len(condition.columns) == len(right):
+        raise PlanError(f"{CALL}: {condition.text} {_WHY}.")
+    named = [KEY.format(index) for index in range(len(right))]
+    written = len(named) - condition.led
+    keys = condition.rows.rows.map([col(old).alias(new) for old, new in zip(right, named, strict=True)])
     keys = keys.filter(none_null(named[:written])).distinct()
-    types = [[one._node.schema[name].kind.value for name in names] for one, names in ((rows, left), (keys, named))]
+    types = [[table._node.schema[name].kind.value for name in names] for table, names in ((rows, left), (keys, named))]
     if types[0] != types[1]:
-        raise PlanError(f"{CALL}: {asked.text}: it compares {', '.join(types[0])} with {', '.join(types[1])}; declare "
-                        "one type.")  # fmt: skip
-    own = [col(name) for name in rows.columns]
+        raise PlanError(f"{CALL}: {condition.text}: it compares {', '.join(types[0])} with {', '.join(types[1])}; "
+                        "declare one type.")  # fmt: skip
+    selected = [col(name) for name in rows.columns]
     try:
-        if not asked.negated:
+        if not condition.negated:
             known = rows.filter(none_null(left[:written]))
-            return known.join_rows(keys, left=left, right=named).map(own)
+            return known.join_rows(keys, left=left, right=named).map(selected)
         pairs = rows.join_rows(keys, left=left, right=named, how="left")
     except PlanError as error:
-        raise PlanError(f"{CALL}: {asked.text} {_WHY}.") from error
+        raise PlanError(f"{CALL}: {condition.text} {_WHY}.") from error
     names = {column.name: name for name, (side, column) in pairs._node.places.items() if side == 1}  # type: ignore[attr-defined]
-    return pairs.filter(col(names[named[0]]).is_null()).map(own)
+    return pairs.filter(col(names[named[0]]).is_null()).map(selected)
 
 
 _WHY = (
@@ -196,7 +196,7 @@ _WHY = (
 )
 
 
-def constant(asked: Sought) -> Any:
+def constant(condition: Sought) -> Any:
     """A condition on a public table as one on a list of values.
 
     Raises:
@@ -204,21 +204,21 @@ def constant(asked: Sought) -> Any:
     """
     from sqlglot import exp
 
-    frame = asked.found.rows.distinct().frame
-    if not asked.columns:
-        return exp.Boolean(this=bool(frame.height) != asked.negated)
-    if frame.width != len(asked.columns) or frame.width > 1 or frame.height > MOST:
-        raise PlanError(f"{CALL}: {asked.text}: one column of {MOST:,} values or fewer is compared here; JOIN the "
+    frame = condition.rows.rows.distinct().frame
+    if not condition.columns:
+        return exp.Boolean(this=bool(frame.height) != condition.negated)
+    if frame.width != len(condition.columns) or frame.width > 1 or frame.height > MOST:
+        raise PlanError(f"{CALL}: {condition.text}: one column of {MOST:,} values or fewer is compared here; JOIN the "
                         "table.")  # fmt: skip
     values = frame.to_series()
-    if not asked.listed:
+    if not condition.listed:
         values = values.drop_nulls()
-    found: Any = exp.Boolean(this=False)
+    result: Any = exp.Boolean(this=False)
     if len(values):
-        found = exp.In(this=asked.columns[0].copy(), expressions=[literal(value) for value in values])
-    if not asked.listed:
-        found = exp.Coalesce(this=found, expressions=[exp.Boolean(this=False)])
-    return exp.Not(this=found) if asked.negated else found
+        result = exp.In(this=condition.columns[0].copy(), expressions=[literal(value) for value in values])
+    if not condition.listed:
+        result = exp.Coalesce(this=result, expressions=[exp.Boolean(this=False)])
+    return exp.Not(this=result) if condition.negated else result
 
 
 def number(node: Any, derive: Callable[[Any], Derived]) -> Any:

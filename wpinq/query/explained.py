@@ -30,10 +30,10 @@ def explains(query: str) -> str | None:
     >>> explains("EXPLAIN SELECT COUNT(*) FROM views"), explains("SELECT COUNT(*) FROM views")
     ('SELECT COUNT(*) FROM views', None)
     """
-    found = WORD.match(query)
-    if found is None:
+    word = WORD.match(query)
+    if word is None:
         return None
-    rest = query[found.end() :]
+    rest = query[word.end() :]
     if re.match(r"\(|ANALY[SZ]E\b|VERBOSE\b", rest, re.IGNORECASE):
         raise PlanError(f"{CALL}: EXPLAIN has no options here; it never runs the query. Write EXPLAIN SELECT ...")
     return rest
@@ -59,12 +59,12 @@ def explained(
             float(max(quote.sensitivities.values())),
             *_in_bins(quote.node),
             float(quote.scale),
-            float(halves[place]) if place < len(halves) else None,
+            float(halves[index]) if index < len(halves) else None,
             float(quote.epsilon),
             float(quote.rho),
             float(quote.delta),
         )
-        for place, (text, quote) in enumerate(zip(written, quotes, strict=True))
+        for index, (text, quote) in enumerate(zip(written, quotes, strict=True))
     ]
     if choice is not None:
         rows = [(text, *(None,) * 5, *costs) for text, _, _, _, _, _, *costs in rows]
@@ -76,15 +76,15 @@ def explained(
     ]  # fmt: skip
     frame = pl.DataFrame(rows, dict.fromkeys(names, pl.Float64) | {names[0]: pl.String()}, orient="row")
 
-    def found(level: Fraction, simultaneous: bool) -> Released:
+    def released_at(level: Fraction, simultaneous: bool) -> Released:
         return frame, {}
 
-    return Answer(About(f"EXPLAIN {' '.join(query.split())}", (), threshold=threshold, intervals=False), found)
+    return Answer(About(f"EXPLAIN {' '.join(query.split())}", (), threshold=threshold, intervals=False), released_at)
 
 
 def _in_bins(node: Node) -> tuple[float, float | None]:
     """How far one unit moves one bin, and how many bins it moves."""
     survey = Survey.of(node)
     most = max(unit.linf for unit in unit_sensitivities(survey))
-    known = [float(one) for one in moved_bins(survey).values() if one is not None]
+    known = [float(bins) for bins in moved_bins(survey).values() if bins is not None]
     return most / node.resolution, max(known) if len(known) == len(moved_bins(survey)) else None

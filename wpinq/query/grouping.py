@@ -41,21 +41,21 @@ def sets_of(clause: Any, key: Callable[[Any], Any]) -> tuple[list[Any], list[fro
             f"{CALL}: {shown(clause)}: write GROUP BY with keys, ROLLUP (...), CUBE (...) or GROUPING SETS."
         )
     parts = [_sets(part, key) for part in clause.expressions]
-    keys = list(dict.fromkeys(one for sets in parts for each in sets for one in each))
+    keys = list(dict.fromkeys(key for sets in parts for each in sets for key in each))
     if not any(_several(part) for part in clause.expressions):
         return keys, []
     many = prod(map(len, parts))
     if many > MOST:
         raise PlanError(f"{CALL}: {shown(clause)}: there are {many:,} sets of keys, and {MOST} are the most.")
-    found = [frozenset(one for each in chosen for one in each) for chosen in product(*parts)]
-    if len(set(found)) < len(found):
+    grouped_sets = [frozenset(key for each in chosen for key in each) for chosen in product(*parts)]
+    if len(set(grouped_sets)) < len(grouped_sets):
         raise PlanError(f"{CALL}: {shown(clause)}: there are two sets of keys alike.")
-    return keys, found
+    return keys, grouped_sets
 
 
 def missing(keys: Sequence[Any], chosen: Iterable[Any]) -> int:
     """The number of a set: a bit for each key that it lacks, from the left."""
-    return sum((key not in chosen) << (len(keys) - 1 - place) for place, key in enumerate(keys))
+    return sum((key not in chosen) << (len(keys) - 1 - index) for index, key in enumerate(keys))
 
 
 def grouping(node: Any, keys: Sequence[Any], column: exp.Expression) -> exp.Expression:
@@ -67,11 +67,11 @@ def grouping(node: Any, keys: Sequence[Any], column: exp.Expression) -> exp.Expr
     from sqlglot import exp
 
     result: exp.Expression = exp.Literal.number(0)
-    for one in node.expressions:
-        if one not in keys:
+    for key in node.expressions:
+        if key not in keys:
             raise PlanError(f"{CALL}: {shown(node)} is of keys of GROUP BY.")
-        place = exp.Literal.number(1 << (len(keys) - 1 - keys.index(one)))
-        bit = exp.Mod(this=exp.Div(this=column.copy(), expression=place), expression=exp.Literal.number(2))
+        bit_value = exp.Literal.number(1 << (len(keys) - 1 - keys.index(key)))
+        bit = exp.Mod(this=exp.Div(this=column.copy(), expression=bit_value), expression=exp.Literal.number(2))
         result = exp.Add(this=exp.Mul(this=result, expression=exp.Literal.number(2)), expression=bit)
     return result
 
@@ -84,21 +84,21 @@ def _sets(part: Any, key: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
     """The sets that one part of GROUP BY stands for."""
     kind, inner = type(part).__name__, part.expressions
     if kind == "GroupingSets":
-        return [each for one in inner for each in (_sets(one, key) if _several(one) else [_together(one, key)])]
+        return [each for part in inner for each in (_sets(part, key) if _several(part) else [_together(part, key)])]
     if kind not in ("Rollup", "Cube"):
         return [(key(part),)]
     if len(inner) > (MOST.bit_length() if kind == "Cube" else MOST):
         raise PlanError(f"{CALL}: {shown(part)}: {MOST} sets of keys are the most.")
-    units = [_together(one, key) for one in inner]
+    units = [_together(unit, key) for unit in inner]
     if kind == "Rollup":
         chosen: Iterable[Sequence[tuple[Any, ...]]] = (units[:size] for size in range(len(units), -1, -1))
     else:
         chosen = (some for size in range(len(units), -1, -1) for some in combinations(units, size))
-    return [tuple(one for unit in some for one in unit) for some in chosen]
+    return [tuple(key for unit in some for key in unit) for some in chosen]
 
 
 def _together(part: Any, key: Callable[[Any], Any]) -> tuple[Any, ...]:
     """Keys in one pair of parentheses."""
     if type(part).__name__ == "Tuple":
-        return tuple(key(one) for one in part.expressions)
+        return tuple(key(item) for item in part.expressions)
     return (key(part.this if type(part).__name__ == "Paren" else part),)

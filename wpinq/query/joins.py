@@ -30,7 +30,7 @@ def conjuncts(condition: Any) -> list[Any]:
         condition = condition.this
     if type(condition).__name__ != "And":
         return [condition]
-    return [part for one in condition.flatten() for part in conjuncts(one)]
+    return [part for operand in condition.flatten() for part in conjuncts(operand)]
 
 
 def equalities(node: Any) -> list[tuple[Any, Any]]:
@@ -38,8 +38,8 @@ def equalities(node: Any) -> list[tuple[Any, Any]]:
     while type(node).__name__ == "Paren":
         node = node.this
     if type(node).__name__ == "And":
-        one, other = equalities(node.this), equalities(node.expression)
-        return [*one, *other] if one and other else []
+        left, right = equalities(node.this), equalities(node.expression)
+        return [*left, *right] if left and right else []
     if type(node).__name__ != "EQ" or {type(side).__name__ for side in (node.this, node.expression)} != {"Column"}:
         return []
     return [(node.this, node.expression)]
@@ -59,23 +59,23 @@ def implied(where: Any, tables: Callable[[Any], set[str]], alias: str, join: Any
     """
     from sqlglot import exp
 
-    found = []
+    equal = []
     whole: Any = None if where is None else where.this
     for part in whole.flatten() if type(whole).__name__ == "And" else [whole]:
         if type(part).__name__ != "EQ":
             continue
         try:
-            sides = [tables(one) for one in (part.this, part.expression)]
+            sides = [tables(side) for side in (part.this, part.expression)]
         except PlanError:  # of a table that comes later
             continue
         if sorted(map(len, sides)) == [1, 1] and sides.count({alias}) == 1:
-            found.append(part)
-    if not found:
+            equal.append(part)
+    if not equal:
         raise PlanError(
             f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON an equality, make no row that no record stands "
             "for; write the equality in ON, or in WHERE with AND."
         )
-    return exp.and_(*found)
+    return exp.and_(*equal)
 
 
 def paired(
@@ -93,10 +93,12 @@ def paired(
         PlanError: Nothing bounds the rows of one person, or types of keys differ.
     """
     left, right = ([pair[side] for pair in keys] for side in (0, 1))
-    for one, other in keys:
-        kinds = [table._node.schema[name].kind.value for table, name in ((ours, one), (theirs, other))]
+    for left_key, right_key in keys:
+        kinds = [table._node.schema[name].kind.value for table, name in ((ours, left_key), (theirs, right_key))]
         if kinds[0] != kinds[1]:
-            raise PlanError(f"{CALL}: {shown(join)}: {one} is {kinds[0]} and {other} is {kinds[1]}; declare one type.")
+            raise PlanError(
+                f"{CALL}: {shown(join)}: {left_key} is {kinds[0]} and {right_key} is {kinds[1]}; declare one type."
+            )
     known = [none_null(side) for side in (left, right)]
     keys = [*keys, *owners_met(ours._node, theirs._node, left, right)]
     left, right = ([pair[side] for pair in keys] for side in (0, 1))
@@ -110,4 +112,4 @@ def paired(
         raise PlanError(f"{CALL}: {shown(join)} {WHY}.") from error
     assert isinstance(rows._node, JoinRows)  # noqa: S101  what `join_rows` makes without a result
     names = {column.name: name for name, (side, column) in rows._node.places.items() if side == 1}
-    return rows, names if outer else {**names, **{other: one for one, other in keys}}
+    return rows, names if outer else {**names, **{right_key: left_key for left_key, right_key in keys}}

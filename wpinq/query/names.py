@@ -49,7 +49,7 @@ class OutputNames:
 
     def in_expression(self, node: Any) -> Any:
         """HAVING, or an expression of ORDER BY, with output names that hide no column replaced."""
-        return node.transform(lambda one: self._output(one) if self._free(one) else one)
+        return node.transform(lambda part: self._output(part) if self._free(part) else part)
 
     def _free(self, node: Any) -> bool:
         """Whether it is a name that no column has."""

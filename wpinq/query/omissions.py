@@ -25,7 +25,7 @@ Told: TypeAlias = Callable[[Sequence[Any], Measurement | None, pl.Series | None]
 
 
 def ask_lost(
-    asked: Statement, epsilon: Fraction, charged: ChargeNames, *, published: bool
+    statement: Statement, epsilon: Fraction, charged: ChargeNames, *, published: bool
 ) -> tuple[list[Quote[Any]], Told]:
     """Quote how much a query leaves out, and say how its answer follows from what was charged.
 
@@ -38,29 +38,29 @@ def ask_lost(
     Raises:
         PlanError: It leaves out nothing.
     """
-    bounded = [node for node in steps(asked.groups._node) if isinstance(node, Bound)]
+    bounded = [node for node in steps(statement.groups._node) if isinstance(node, Bound)]
     parts = len(bounded) + published
     if not parts:
         raise PlanError("sql(loss=...): no bound on people and no threshold leaves anything out here; leave it out.")
-    dropped = [ask_loss_of(asked.groups, node, epsilon / parts, **charged) for node in bounded]
-    quotes: list[Quote[Any]] = [one.quote for one in dropped]
+    dropped = [ask_loss_of(statement.groups, node, epsilon / parts, **charged) for node in bounded]
+    quotes: list[Quote[Any]] = [loss.quote for loss in dropped]
     if published:
-        counted = [*asked.counts, *asked.published_from(False)][asked.widest].map(lit(0).alias("all"))
-        quotes.append(counted.quote(epsilon / parts / asked.of_one_person[0], **charged))
+        counted = [*statement.counts, *statement.published_from(False)][statement.widest].map(lit(0).alias("all"))
+        quotes.append(counted.quote(epsilon / parts / statement.of_one_person[0], **charged))
     names = [node.data.name if len(bounded) > 1 else "" for node in bounded]
 
-    def told(made: Sequence[Any], shown: Measurement | None, counts: pl.Series | None) -> Answer:
-        losses = [one.answer(paid, None) for one, paid in zip(dropped, made, strict=False)]
+    def answer_loss(made: Sequence[Any], shown: Measurement | None, counts: pl.Series | None) -> Answer:
+        losses = [loss.answer(paid, None) for loss, paid in zip(dropped, made, strict=False)]
 
-        def found(level: Fraction, simultaneous: bool) -> Released:
+        def released_at(level: Fraction, simultaneous: bool) -> Released:
             rows = [
                 (f"{what} of {name}" if name else what, *numbers)
                 for loss, name in zip(losses, names, strict=True)
                 for what, *numbers in loss.table(level, simultaneous=simultaneous).rows()
             ]
             if shown is not None and counts is not None:
-                own = NoiseTerm(float(shown.scale), len(counts), shown.gaussian)
-                noise = (own, NoiseTerm(float(made[-1].scale), 1))
+                count_noise = NoiseTerm(float(shown.scale), len(counts), shown.gaussian)
+                noise = (count_noise, NoiseTerm(float(made[-1].scale), 1))
                 hidden, half = made[-1].observe(0) - float(counts.sum()), half_width(noise, float(level))
                 rows = [*rows, ("in groups that are not shown", hidden, hidden - half, hidden + half)]
             frame = pl.DataFrame(rows, ["lost", "count", "low", "high"], orient="row")
@@ -71,6 +71,6 @@ def ask_lost(
             for loss, name in zip(losses, names, strict=True)
             for clause in loss.bias
         )
-        return Answer(About("what is left out", tuple(made), bias=bias), found)
+        return Answer(About("what is left out", tuple(made), bias=bias), released_at)
 
-    return quotes, told
+    return quotes, answer_loss

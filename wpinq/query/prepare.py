@@ -24,7 +24,7 @@ from wpinq.core.plan.stability import Survey
 from wpinq.core.records.schema import Kind
 from wpinq.core.runs.timeline import live_log, refuse_windows
 from wpinq.errors import PlanError
-from wpinq.query.aggregates import DISTINCT, LISTED, NOISY, Number, asked_together, read
+from wpinq.query.aggregates import DISTINCT, LISTED, NOISY, Number, read, with_joint_quantiles
 from wpinq.query.bounds import Limits
 from wpinq.query.clauses import label, limits_of, plain_select
 from wpinq.query.datetimes import TIMES, as_number
@@ -58,7 +58,7 @@ def prepare(
     """
     with question_size():
         result = _prepared(query, tables, bounds, shaved=shaved)
-        return replace(result, numbers=asked_together(result.numbers)) if together else result
+        return replace(result, numbers=with_joint_quantiles(result.numbers)) if together else result
 
 
 def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool) -> Statement:
@@ -88,34 +88,34 @@ class _Select(Reads):
         """The query, planned."""
         from sqlglot import exp
 
-        given = self.given
-        for item in given:
+        selected = self.selected
+        for item in selected:
             if type(item).__name__ == "Star" or (
                 type(item).__name__ == "Column" and type(item.this).__name__ == "Star"
             ):
                 raise PlanError(f"{CALL}: SELECT * would show records; select GROUP BY columns and counts.")
-        if self.select.args.get("distinct") and not self.select.args.get("group") and not aggregates(given):
-            self.select.set("group", exp.Group(expressions=[exp.Literal.number(n + 1) for n in range(len(given))]))
-        self.group(given)
-        released = [self.placed(entry) for entry in given]
+        if self.select.args.get("distinct") and not self.select.args.get("group") and not aggregates(selected):
+            self.select.set("group", exp.Group(expressions=[exp.Literal.number(n + 1) for n in range(len(selected))]))
+        self.group(selected)
+        released = [self.by_position(entry) for entry in selected]
         having = self.select.args.get("having")
-        condition = self.placed(self.outputs.in_expression(having.this)) if having else None
-        order = tuple(self._order(item, given) for item in getattr(self.select.args.get("order"), "expressions", ()))
+        condition = self.by_position(self.outputs.in_expression(having.this)) if having else None
+        order = tuple(self._order(item, selected) for item in getattr(self.select.args.get("order"), "expressions", ()))
         if not self.counts and not self.numbers and not self.groups:
             raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {LISTED}.")
         names = self.names()
-        kept = self.kept()
-        groups = self.rows(kept, names)
+        filtered = self.filtered()
+        groups = self.rows(filtered, names)
         stepped, steps_of = self._distribution(names) if shaved else (None, None)
         if steps_of is not None and _nearer(steps_of, groups):
             groups = steps_of
         else:
             stepped = None
-        counts = tuple(self._counted(kept, groups, names, item) for item in self.counts)
+        counts = tuple(self._counted(filtered, groups, names, item) for item in self.counts)
         whole = all(count._node.held.whole for count in counts)
         labels = uniquely([label(expression, whole=whole) for expression in self.select.expressions])
         items = tuple(map(OutputColumn, labels, released))
-        numbers = tuple(self._summed(kept, names, item) for item in self.numbers)
+        numbers = tuple(self._summed(filtered, names, item) for item in self.numbers)
         result = Statement(
             names if self.groups else (),
             groups,
@@ -144,45 +144,47 @@ class _Select(Reads):
         that has less noise is taken, which follows from what one unit moves.
         """
         known, where = self.tables.degrees, self.select.args.get("where")
-        counted = [type(one.this).__name__ for one in self.counts] == ["Star"] and not self.numbers and not self.sets
-        if known is None or where or not counted or any(type(one).__name__ != "Column" for one in self.groups):
+        counted = (
+            [type(count.this).__name__ for count in self.counts] == ["Star"] and not self.numbers and not self.sets
+        )
+        if known is None or where or not counted or any(type(key).__name__ != "Column" for key in self.groups):
             return None, None
-        asked = [one.name for one in self.groups]
-        found = [place for place, name in enumerate(asked) if name in known.counts]
-        if len(found) != 1 or not set(asked) <= known.counts | known.keys.keys():
+        columns_read = [key.name for key in self.groups]
+        positions = [position for position, name in enumerate(columns_read) if name in known.counts]
+        if len(positions) != 1 or not set(columns_read) <= known.counts | known.keys.keys():
             return None, None
         steps_of = known.read.shave()
         index = steps_of.columns[-1]
-        columns = [col(known.keys.get(one, index)).alias(name) for one, name in zip(asked, names, strict=True)]
+        columns = [col(known.keys.get(key, index)).alias(name) for key, name in zip(columns_read, names, strict=True)]
         result: Collection = steps_of.map(columns)
-        return names[found[0]], result
+        return names[positions[0]], result
 
-    def _order(self, node: Any, given: list[Any]) -> tuple[Any, bool, bool]:
-        inner = self.numbered(node.this, given)
+    def _order(self, node: Any, selected: list[Any]) -> tuple[Any, bool, bool]:
+        inner = self.numbered(node.this, selected)
         inner = inner if inner is not bare(node.this) else self.outputs.in_order_by(inner)
         descending = bool(node.args.get("desc"))
         first = node.args.get("nulls_first")
-        return self.placed(inner), descending, descending if first is None else bool(first)
+        return self.by_position(inner), descending, descending if first is None else bool(first)
 
-    def _counted(self, kept: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
+    def _counted(self, filtered: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
         """The collection whose bins are the groups and whose weights are the counts."""
         what = count.this
         if type(what).__name__ == "Star" and not count.expressions:
             return groups
         distinct = type(what).__name__ == "Distinct"
-        asked = what.expressions if distinct else [what]
-        if (distinct and what.args.get("on")) or count.expressions or not asked:
+        expressions = what.expressions if distinct else [what]
+        if (distinct and what.args.get("on")) or count.expressions or not expressions:
             raise PlanError(f"{CALL}: {shown(count)}: {LISTED}.")
-        terms = [self.tables.translator.term(self.canonical(item)).value for item in asked]
-        kept = after_bound(kept, reduce(and_, [term.is_not_null() for term in terms]))
+        terms = [self.tables.translator.term(self.canonical(item)).value for item in expressions]
+        filtered = after_bound(filtered, reduce(and_, [term.is_not_null() for term in terms]))
         if not distinct:
-            found: Collection = self.rows(kept, names)
-            return found
-        counted = [term.alias(f"counted {place}") for place, term in enumerate(terms)]
-        pairs: Collection = self.rows(kept, names, *counted).distinct()
+            rows: Collection = self.rows(filtered, names)
+            return rows
+        counted = [term.alias(f"counted {index}") for index, term in enumerate(terms)]
+        pairs: Collection = self.rows(filtered, names, *counted).distinct()
         return pairs.map([col(name) for name in pairs.columns[: -len(counted)]])
 
-    def _summed(self, kept: Collection, names: tuple[str, ...], number: Any) -> Number:
+    def _summed(self, filtered: Collection, names: tuple[str, ...], number: Any) -> Number:
         """The group keys and the number of each record."""
         what, distinct, measured, ask = read(number)
         *_, name = uniquely([*names, what.name if type(what).__name__ == "Column" else "number"])
@@ -191,7 +193,7 @@ class _Select(Reads):
         if term.kind in TIMES and measured not in NOISY:
             value, bounds = as_number(term, bounds, plainly(number))
             kind = term.kind or kind
-        records = self.rows(kept, names, value.alias(name)) if self.groups else kept.map([value.alias(name)])
+        records = self.rows(filtered, names, value.alias(name)) if self.groups else filtered.map([value.alias(name)])
         if distinct and measured not in ("min", "max"):
             records, measured = records.distinct(), f"{measured}{DISTINCT}"
         return Number(records, (measured, what), ask, bounds, plainly(number), kind)
@@ -199,8 +201,8 @@ class _Select(Reads):
 
 def _nearer(steps_of: Collection, groups: Collection) -> bool:
     """Whether differences of steps, which are two measured bins each, are nearer to the truth than groups are."""
-    surveys = [Survey.of(one._node) for one in (steps_of, groups)]
-    if any(one.unbounded for one in surveys):  # of which the query has none, or is refused
+    surveys = [Survey.of(collection._node) for collection in (steps_of, groups)]
+    if any(survey.unbounded for survey in surveys):  # of which the query has none, or is refused
         return False
-    step, group = (one.scale(Fraction(1)) for one in surveys)
+    step, group = (survey.scale(Fraction(1)) for survey in surveys)
     return group**2 > 2 * step**2

@@ -49,20 +49,20 @@ def looked_up(
     """
     if alias.startswith("^"):
         raise PlanError(f"{CALL}: table {alias!r} has a name that Polars reads as a pattern; name it with AS.")
-    kept, by = node.schema.names, ", ".join(key.text for _, key in keys)
+    columns, by = node.schema.names, ", ".join(key.text for _, key in keys)
     frame = public.frame
     if len(keys) == 1:
         value, kind, known = _typed(frame, *keys[0])
     else:
         node, value, known = _numbered(node, alias, frame, keys)
         kind = Kind.INT
-    node, (own,) = keyed(node, [value if met is None else when(met, value)], CALL, f"{alias} key")
+    node, (key_name,) = keyed(node, [value if met is None else when(met, value)], CALL, f"{alias} key")
     output = Schema(tuple(Column(f"{alias}.{name}", public.schema[name].kind) for name in names))
     table = frame.with_columns(known.alias(KEY)).drop_nulls(KEY).rename(dict(zip(names, output.names, strict=True)))
     what = f"{by} is not unique in {alias}" if len(keys) == 1 else f"{by} together are not unique in {alias}"
     twice = f"{CALL}: {text}: {what}, so a record would count many times; join on what is unique there."
-    function = rows(Column(own, kind), table, output, outer=not required, note=f"{alias} by {by}", twice=twice)
-    return LookUp(node, function, None, (own,), kept)
+    function = rows(Column(key_name, kind), table, output, outer=not required, note=f"{alias} by {by}", twice=twice)
+    return LookUp(node, function, None, (key_name,), columns)
 
 
 def _typed(frame: pl.DataFrame, ours: Term, key: Term) -> tuple[Value, Kind, pl.Series]:
@@ -83,13 +83,13 @@ def _numbered(
         sizes.append(table.height)
         if prod(sizes) > MOST:
             raise PlanError(f"{CALL}: the keys of {alias} have too many values to tell apart; join on fewer columns.")
-        kept = node.schema.names
-        node, (own,) = keyed(node, [value], CALL, f"{alias} key")
+        columns = node.schema.names
+        node, (key_name,) = keyed(node, [value], CALL, f"{alias} key")
         output = Schema((Column(f"{alias} {PLACE}", Kind.INT),))
         table = table.rename({PLACE: output.names[0]})
-        function = rows(Column(own, kind), table, output, outer=True, note=f"{alias} by {key.text}")
-        node = LookUp(node, function, None, (own,), kept)
+        function = rows(Column(key_name, kind), table, output, outer=True, note=f"{alias} by {key.text}")
+        node = LookUp(node, function, None, (key_name,), columns)
         number = number * table.height + col(node.schema.names[-1])
-        found = known.to_frame().join(table, on=KEY, how="left", maintain_order="left")
-        numbers = numbers * table.height + found[output.names[0]]
+        positions = known.to_frame().join(table, on=KEY, how="left", maintain_order="left")
+        numbers = numbers * table.height + positions[output.names[0]]
     return node, number, numbers

@@ -58,8 +58,8 @@ class PublicRows:
             raise PlanError(
                 f"{CALL}: texts of a public table may become more than {GROWTH:,} times as long; shorten them."
             )
-        place = pl.int_range(pl.len()).alias("\0place")  # so that a constant is there for each row
-        frame = self.frame.select(*(part.expr for part in parts), place).drop("\0place")
+        row = pl.int_range(pl.len()).alias("\0place")  # so that a constant is there for each row
+        frame = self.frame.select(*(part.expr for part in parts), row).drop("\0place")
         frame = frame.cast({selectors.integer(): pl.Int64, selectors.float(): pl.Float64})
         kinds = {polars_type(kind): kind for kind in Kind if kind is not Kind.ANY}
         return replace(self._of(frame, [kinds[dtype] for dtype in frame.dtypes]), growth=growth)
@@ -71,9 +71,9 @@ class PublicRows:
     def aggregated(self, keys: Sequence[str], columns: Sequence[GroupColumn]) -> PublicRows:
         """One row of each key, with aggregates of its rows."""
         rows = self.frame.with_columns(pl.lit(1, pl.Int64).alias(WEIGHT))
-        found = aggregated(rows, keys, keys, columns, self.schema).drop(WEIGHT)
-        kinds = [*(self.schema[name].kind for name in keys), *(one.kind(self.schema) for one in columns)]
-        return replace(self._of(found, kinds), growth=self.growth)
+        frame = aggregated(rows, keys, keys, columns, self.schema).drop(WEIGHT)
+        kinds = [*(self.schema[name].kind for name in keys), *(column.kind(self.schema) for column in columns)]
+        return replace(self._of(frame, kinds), growth=self.growth)
 
     def _of(self, frame: pl.DataFrame, kinds: Sequence[Kind]) -> PublicRows:
         schema = Schema(tuple(Column(name, kind) for name, kind in zip(frame.columns, kinds, strict=True)))

@@ -22,7 +22,7 @@ FAR = 0.999
 
 
 def finished(
-    asked: Statement, groups: Blocks, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
+    statement: Statement, groups: Blocks, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
     simultaneous: bool, least: float | None = None, agreeing: bool = False,
 ) -> Released:  # fmt: skip
     """The columns of the answer, and the ends of intervals; of each block of groups what HAVING leaves is held.
@@ -39,33 +39,33 @@ def finished(
             of a whole cube, where what is left of the noise is known.
     """
     bins = max(groups.rows, 1) if simultaneous else 1
-    halves = [half_of(asked, item, level, bins) for item in counted]
+    halves = [half_of(statement, item, level, bins) for item in counted]
     ends = [number.table(level, simultaneous=simultaneous).get_columns()[-3:] for number in numbers]
-    kinds = [number.kind for number in asked.numbers]
+    kinds = [number.kind for number in statement.numbers]
 
     def left(block: pl.DataFrame) -> pl.DataFrame:
-        counts = _counts(asked, block, counted, halves)
+        counts = _counts(statement, block, counted, halves)
         if agreeing:
             counts = _agreeing(block, counts, counted, float(1 - (1 - level) / bins), halves)
-        return _kept(asked, block, [*counts, *_named(ends, kinds)])
+        return _having(statement, block, [*counts, *_named(ends, kinds)])
 
     blocks = iter([groups.whole.unique(maintain_order=True)] if agreeing else groups)
-    kept = [left(next(blocks)), *in_order(left, blocks)]  # what is counted has been counted when the first is there
-    frame = kept[0] if len(kept) == 1 else _once(pl.concat(kept))
-    if asked.stepped is not None and least is not None:
+    frames = [left(next(blocks)), *in_order(left, blocks)]  # what is counted has been counted when the first is there
+    frame = frames[0] if len(frames) == 1 else _once(pl.concat(frames))
+    if statement.stepped is not None and least is not None:
         frame = frame.filter(pl.col("count 0") >= least)
-    translator = asked.translator()
-    if asked.order:
-        terms, descending, first = zip(*asked.order, strict=True)
+    translator = statement.translator()
+    if statement.order:
+        terms, descending, first = zip(*statement.order, strict=True)
         by = [translator.term(node).value.expr for node in terms]
         frame = frame.sort(by, descending=descending, nulls_last=[not entry for entry in first], maintain_order=True)
-    shown = [translator.term(item.node).value.expr.alias(item.label) for item in asked.items]
-    if asked.distinct:
+    shown = [translator.term(item.node).value.expr.alias(item.label) for item in statement.items]
+    if statement.distinct:
         rows = frame.select(shown).with_row_index("\0row")
-        frame = frame[rows.unique([item.label for item in asked.items], keep="first", maintain_order=True)["\0row"]]
-    frame = frame.slice(*asked.limit)
+        frame = frame[rows.unique([item.label for item in statement.items], keep="first", maintain_order=True)["\0row"]]
+    frame = frame.slice(*statement.limit)
     cells = frame.select(shown)
-    measured = {item.label: item.node.name for item in asked.items if type(item.node).__name__ == "Column"}
+    measured = {item.label: item.node.name for item in statement.items if type(item.node).__name__ == "Column"}
     return cells, {
         label: (frame[f"low {name}"], frame[f"high {name}"])
         for label, name in measured.items()
@@ -79,8 +79,8 @@ def _agreeing(
 ) -> list[pl.Series]:  # fmt: skip
     """Counts that add up, with the ends of intervals, from those that were measured."""
     sizes, result = cube_sizes(groups), []
-    for place, (item, half) in enumerate(zip(counted, halves, strict=True)):
-        count, *ends = counts[3 * place : 3 * place + 3]
+    for index, (item, half) in enumerate(zip(counted, halves, strict=True)):
+        count, *ends = counts[3 * index : 3 * index + 3]
         moved = pl.Series(count.name, consistent(groups, count.cast(pl.Float64).to_numpy()))
         if sizes is not None:
             noise = tuple(NoiseTerm(float(item.scale) * part, many, item.gaussian) for part, many in cube_noise(sizes))
@@ -91,24 +91,24 @@ def _agreeing(
     return result
 
 
-def half_of(asked: Statement, count: Measurement, level: Fraction, bins: int = 1) -> float:
+def half_of(statement: Statement, count: Measurement, level: Fraction, bins: int = 1) -> float:
     """Half of the interval of a count, which is a difference of two measured numbers in a degree distribution."""
-    if asked.stepped is None:
+    if statement.stepped is None:
         return count.interval(level, bins=bins)
     noise = NoiseTerm(float(count.scale), 2, count.gaussian)
     return half_width((noise,), float(1 - (1 - level) / bins))
 
 
 def _counts(
-    asked: Statement, groups: pl.DataFrame, counted: Sequence[Measurement], halves: Sequence[float]
+    statement: Statement, groups: pl.DataFrame, counted: Sequence[Measurement], halves: Sequence[float]
 ) -> list[pl.Series]:
     """Each count of each group, and the ends of its interval."""
     result = []
-    for place, (item, half) in enumerate(zip(counted, halves, strict=True)):
-        count = pl.Series(f"count {place}", _observed(item, groups))
-        if asked.stepped is not None:
-            count = _difference(item, groups, count, asked.stepped)
-        result += [count, (count - half).alias(f"low count {place}"), (count + half).alias(f"high count {place}")]
+    for index, (item, half) in enumerate(zip(counted, halves, strict=True)):
+        count = pl.Series(f"count {index}", _observed(item, groups))
+        if statement.stepped is not None:
+            count = _difference(item, groups, count, statement.stepped)
+        result += [count, (count - half).alias(f"low count {index}"), (count + half).alias(f"high count {index}")]
     return result
 
 
@@ -128,18 +128,22 @@ def _named(numbers: Sequence[Sequence[pl.Series]], kinds: Sequence[Kind]) -> lis
     """Each number of each group and the ends of its interval, by the names that expressions have for them."""
     words = ("", "low ", "high ")
     return [
-        column.alias(f"{word}number {place}") if kind is Kind.FLOAT else as_time(column, kind).alias(f"number {place}")
-        for place, (columns, kind) in enumerate(zip(numbers, kinds, strict=True))
+        column.alias(f"{word}number {index}") if kind is Kind.FLOAT else as_time(column, kind).alias(f"number {index}")
+        for index, (columns, kind) in enumerate(zip(numbers, kinds, strict=True))
         for word, column in zip(words, columns, strict=True)
         if kind is Kind.FLOAT or not word  # a time has no interval
     ]
 
 
-def _kept(asked: Statement, groups: pl.DataFrame, numbers: list[pl.Series]) -> pl.DataFrame:
+def _having(statement: Statement, groups: pl.DataFrame, numbers: list[pl.Series]) -> pl.DataFrame:
     """The groups that HAVING leaves, with their numbers."""
-    keys = [groups[name].alias(f"key {place}") for place, name in enumerate(groups.columns)]
-    frame = pl.DataFrame([*(keys if asked.keys else []), *numbers])
-    return frame if asked.having is None else frame.filter(asked.translator().condition(asked.having).value.expr)
+    keys = [groups[name].alias(f"key {index}") for index, name in enumerate(groups.columns)]
+    frame = pl.DataFrame([*(keys if statement.keys else []), *numbers])
+    return (
+        frame
+        if statement.having is None
+        else frame.filter(statement.translator().condition(statement.having).value.expr)
+    )
 
 
 def _once(frame: pl.DataFrame) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from wpinq.errors import PlanError
 from wpinq.query.aggregates import LISTED, NUMBERS, unknown_function
 from wpinq.query.bounds import Declared
 from wpinq.query.derived import CALL, Derived, Rows, plainly
-from wpinq.query.exists import constant, kept, number, sought
+from wpinq.query.exists import constant, number, semi_joined, sought
 from wpinq.query.grouping import NAME, grouping, missing, sets_of
 from wpinq.query.joins import conjuncts
 from wpinq.query.names import OutputNames, bare
@@ -75,11 +75,11 @@ class Reads:
         self.outputs = OutputNames(self.select.expressions, self.tables)
 
     @property
-    def given(self) -> list[Any]:
+    def selected(self) -> list[Any]:
         """What is selected, without names."""
         return [item.this if type(item).__name__ == "Alias" else item for item in self.select.expressions]
 
-    def group(self, given: list[Any]) -> None:
+    def group(self, selected: list[Any]) -> None:
         """Read GROUP BY.
 
         Raises:
@@ -92,34 +92,34 @@ class Reads:
             return
 
         def key(node: Any) -> Any:
-            result = self.canonical(self.outputs.in_group_by(self.numbered(node, given)))
+            result = self.canonical(self.outputs.in_group_by(self.numbered(node, selected)))
             if result.find(exp.AggFunc):
                 raise PlanError(f"{CALL}: GROUP BY {shown(result)} groups by an aggregate; group by columns.")
             return result
 
         self.groups, self.sets = sets_of(clause, key)
 
-    def numbered(self, node: Any, given: list[Any]) -> Any:
+    def numbered(self, node: Any, selected: list[Any]) -> Any:
         """GROUP BY 1 and ORDER BY 1 mean the first column of the answer."""
         node = bare(node)
         if type(node).__name__ != "Literal" or node.is_string:
             return node
-        place = whole_number(node.this, len(given))
-        if not place:
+        position = whole_number(node.this, len(selected))
+        if not position:
             raise PlanError(f"{CALL}: there is no column number {shown(node.this)} in the SELECT.")
-        copied(given[place - 1], CALL, lambda: shown(node))
-        return given[place - 1]
+        copied(selected[position - 1], CALL, lambda: shown(node))
+        return selected[position - 1]
 
     def canonical(self, node: Any) -> Any:
         """An expression whose columns are written in one way, so that equal ones are equal."""
         from sqlglot import exp
 
-        def canonical(one: exp.Expression) -> exp.Expression:
-            if type(one).__name__ != "Column":
-                return one
-            result = self.tables.canonical(one)
+        def canonical(column: exp.Expression) -> exp.Expression:
+            if type(column).__name__ != "Column":
+                return column
+            result = self.tables.canonical(column)
             if result is None:
-                raise self.tables.missing(one)
+                raise self.tables.missing(column)
             return result
 
         return bare(node).transform(self._known).transform(canonical)
@@ -134,19 +134,19 @@ class Reads:
 
         if isinstance(node, exp.Subquery):
             return number(node, self.scope.derived)
-        asked = sought(node, self.tables, self.scope) if isinstance(node, (exp.In, exp.Exists)) else None
-        if asked is not None:
-            if isinstance(asked.found.rows, PublicRows):
-                return constant(asked)
-            raise PlanError(f"{CALL}: {asked.text} is a query of its own over a protected table: it is answered as a "
-                            "condition of WHERE by itself or with AND, and EXISTS with NOT too.")  # fmt: skip
+        condition = sought(node, self.tables, self.scope) if isinstance(node, (exp.In, exp.Exists)) else None
+        if condition is not None:
+            if isinstance(condition.rows.rows, PublicRows):
+                return constant(condition)
+            raise PlanError(f"{CALL}: {condition.text} is a query of its own over a protected table: it is answered as "
+                            "a condition of WHERE by itself or with AND, and EXISTS with NOT too.")  # fmt: skip
         if isinstance(node, exp.Query):
             raise PlanError(f"{CALL}: {plainly(node)} is a query of its own, which would look at other records; JOIN a "
                             "public table, or take its values by IN (SELECT ...); ask for a number first, and write "
                             "the one that was released.")  # fmt: skip
         return node
 
-    def placed(self, node: Any) -> Any:
+    def by_position(self, node: Any) -> Any:
         """An expression over group keys and aggregates by their place: `key 0`, `count 0`, `number 0`.
 
         Raises:
@@ -154,59 +154,65 @@ class Reads:
         """
         from sqlglot import exp
 
-        def place(one: exp.Expression) -> exp.Expression:
-            if one in self.groups:
-                return exp.column(f"key {self.groups.index(one)}", quoted=True)
-            kind = type(one).__name__
+        def positioned(part: exp.Expression) -> exp.Expression:
+            if part in self.groups:
+                return exp.column(f"key {self.groups.index(part)}", quoted=True)
+            kind = type(part).__name__
             if kind == "Grouping" and self.sets:
-                return grouping(one, self.groups, exp.column(f"key {len(self.groups)}", quoted=True))
+                return grouping(part, self.groups, exp.column(f"key {len(self.groups)}", quoted=True))
             if kind == "Anonymous":
-                raise PlanError(f"{CALL}: {plainly(one)}: {unknown_function(one)}.")
+                raise PlanError(f"{CALL}: {plainly(part)}: {unknown_function(part)}.")
             if kind == "Count" or kind in NUMBERS:
                 what, result = ("count", self.counts) if kind == "Count" else ("number", self.numbers)
-                if one not in result:
-                    result.append(one)
-                return exp.column(f"{what} {result.index(one)}", quoted=True)
-            if isinstance(one, (exp.AggFunc, exp.Filter, exp.Window)):
-                raise PlanError(f"{CALL}: {plainly(one)}: {LISTED}; other aggregates are not, and windows look at "
+                if part not in result:
+                    result.append(part)
+                return exp.column(f"{what} {result.index(part)}", quoted=True)
+            if isinstance(part, (exp.AggFunc, exp.Filter, exp.Window)):
+                raise PlanError(f"{CALL}: {plainly(part)}: {LISTED}; other aggregates are not, and windows look at "
                                 "other records.")  # fmt: skip
             if kind == "Column":
-                raise PlanError(f"{CALL}: {plainly(one)} is neither in GROUP BY nor counted, so it would show records.")
-            return one
+                raise PlanError(
+                    f"{CALL}: {plainly(part)} is neither in GROUP BY nor counted, so it would show records."
+                )
+            return part
 
-        return self.canonical(node).transform(place)
+        return self.canonical(node).transform(positioned)
 
-    def kept(self) -> Rows:
+    def filtered(self) -> Rows:
         """The records that pass WHERE: conditions of one record first, then those on rows of protected tables."""
         where = self.select.args.get("where")
         rows = self.tables.base
         if not where:
             return rows
-        found = [(part, sought(part, self.tables, self.scope)) for part in conjuncts(where.this)]
-        joined = [one for _, one in found if one is not None and isinstance(one.found.rows, Collection)]
+        conditions = [(part, sought(part, self.tables, self.scope)) for part in conjuncts(where.this)]
+        joined = [
+            condition
+            for _, condition in conditions
+            if condition is not None and isinstance(condition.rows.rows, Collection)
+        ]
         if not isinstance(rows, Collection):
             joined = []
-        for part, one in found:
-            if one not in joined and not self.tables.asked_before(part):
+        for part, condition in conditions:
+            if condition not in joined and not self.tables.pushed_down(part):
                 rows = rows.filter(self.tables.translator.condition(self.canonical(part)).value)
-        for one in joined:
-            rows = kept(rows, one, [self.tables.own(column) for column in one.columns])
+        for condition in joined:
+            rows = semi_joined(rows, condition, [self.tables.base_name(column) for column in condition.columns])
         return rows
 
     def names(self) -> tuple[str, ...]:
         """What the group keys are called."""
-        found = [group.name if type(group).__name__ == "Column" else None for group in self.groups]
-        return uniquely([*found, NAME] if self.sets else found)
+        columns = [group.name if type(group).__name__ == "Column" else None for group in self.groups]
+        return uniquely([*columns, NAME] if self.sets else columns)
 
     def keys(self, names: tuple[str, ...]) -> list[Node]:
         """The group keys of a record."""
         return [term.value.alias(name) for term, name in zip(self._terms(), names, strict=False)]
 
-    def rows(self, kept: Rows, names: tuple[str, ...], *more: Node) -> Rows:
+    def rows(self, filtered: Rows, names: tuple[str, ...], *more: Node) -> Rows:
         """The group keys of each record, once for each set of them, or a constant without keys; then more columns."""
         if not self.sets:
-            return kept.map([*(self.keys(names) or [lit(0).alias("all")]), *more])
-        terms, found = self._terms(), []
+            return filtered.map([*(self.keys(names) or [lit(0).alias("all")]), *more])
+        terms, united = self._terms(), []
         if any(term.kind in (Kind.ANY, None) for term in terms):
             raise PlanError(
                 f"{CALL}: several sets of keys need the types of their columns; declare them with columns=."
@@ -218,8 +224,8 @@ class Reads:
             ]
             values.append(lit(missing(self.groups, chosen), pl.Int64))
             named = [value.alias(name) for value, name in zip(values, names, strict=True)]
-            found.append(kept.map([*named, *more]))
-        return reduce(lambda one, other: one.concat(other), found)
+            united.append(filtered.map([*named, *more]))
+        return reduce(lambda first, second: first.concat(second), united)
 
     def _terms(self) -> list[Term]:
         return [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)

@@ -69,7 +69,7 @@ class Statement:
     def plans(self) -> tuple[Node, ...]:
         """The plans of all that may be measured."""
         every = (self.groups, *self.counts, *(number.collection for number in self.numbers))
-        return tuple(dict.fromkeys(one._node for one in every))
+        return tuple(dict.fromkeys(collection._node for collection in every))
 
     @property
     def widest(self) -> int:
@@ -99,21 +99,21 @@ class Statement:
         """The part of a name that stands for a group."""
         return self.groups._node.schema
 
-    def published_from(self, given: bool) -> tuple[Collection, ...]:
+    def published_from(self, listed: bool) -> tuple[Collection, ...]:
         """What is measured, where no count is asked for, to publish groups that are not given."""
-        return () if given or self.counts or not self.keys else (self.groups,)
+        return () if listed or self.counts or not self.keys else (self.groups,)
 
-    def parts(self, given: bool) -> int:
+    def parts(self, listed: bool) -> int:
         """How many measurements share epsilon, where groups are given or published."""
         numbers = {number.measured for number in self.numbers}
-        return len(self.counts) + len(numbers) + len(self.published_from(given))
+        return len(self.counts) + len(numbers) + len(self.published_from(listed))
 
     def translator(self) -> Translator:
         """Translates what is computed from released numbers."""
-        released = {f"key {place}": column.kind for place, column in enumerate(self.schema) if self.keys}
-        released |= {f"number {place}": number.kind for place, number in enumerate(self.numbers)}
-        for place, count in enumerate(self.counts):  # weights that people share are fractions
-            released[f"count {place}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
+        released = {f"key {index}": column.kind for index, column in enumerate(self.schema) if self.keys}
+        released |= {f"number {index}": number.kind for index, number in enumerate(self.numbers)}
+        for index, count in enumerate(self.counts):  # weights that people share are fractions
+            released[f"count {index}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
         return released_translator(
             lambda node: Term(col(node.name), released[node.name], self._spelled(node)), self._spelled
         )
@@ -121,13 +121,13 @@ class Statement:
     def _spelled(self, node: Any) -> str:
         """An expression over released numbers as the query has it."""
 
-        def written(one: Any) -> Any:
-            what, _, place = one.name.partition(" ") if type(one).__name__ == "Column" else ("", "", "")
-            return self.released[what][int(place)] if what else one
+        def written(part: Any) -> Any:
+            what, _, index = part.name.partition(" ") if type(part).__name__ == "Column" else ("", "", "")
+            return self.released[what][int(index)] if what else part
 
         return plainly(node.transform(written))
 
-    def explain(self, epsilon: Any = None, given: bool = False, rho: Any = None) -> str:
+    def explain(self, epsilon: Any = None, listed: bool = False, rho: Any = None) -> str:
         """Print and return the plan of each measurement, and what it would cost at its share of epsilon, or of rho.
 
         Args:
@@ -136,15 +136,15 @@ class Statement:
             rho: Instead of epsilon, with Gaussian noise.
         """
         if rho is not None:
-            each = positive(rho, "explain(rho=...)") / self.parts(given)
-            plans = [*self.published_from(given), *self.counts, *(number.collection for number in self.numbers)]
+            each = positive(rho, "explain(rho=...)") / self.parts(listed)
+            plans = [*self.published_from(listed), *self.counts, *(number.collection for number in self.numbers)]
             result = []
             for plan in plans:
                 result += [str(plan.explain(rho=each, mechanism="gaussian"))]
             return "\n".join(result)
         whole = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.of_one_person[0]
-        share = None if whole is None else whole / self.parts(given)
-        result = [str(item.explain(share)) for item in (*self.published_from(given), *self.counts)]
+        share = None if whole is None else whole / self.parts(listed)
+        result = [str(item.explain(share)) for item in (*self.published_from(listed), *self.counts)]
         for number in self.numbers:
             result.append(str(number.collection.explain()))
             result.append(number.text + ("" if share is None else f", epsilon {decimal(share)}"))
@@ -152,13 +152,13 @@ class Statement:
         return "\n".join(result)
 
 
-def check(found: Statement) -> None:
+def check(statement: Statement) -> None:
     """Check, before anything is charged, that the post-processing can be done."""
-    translator = found.translator()
-    for item in found.items:
+    translator = statement.translator()
+    for item in statement.items:
         translator.term(item.node)
-    if found.having is not None:
-        translator.condition(found.having)
-    for node, _, _ in found.order:
+    if statement.having is not None:
+        translator.condition(statement.having)
+    for node, _, _ in statement.order:
         if translator.term(node).kind is Kind.ANY:
             raise PlanError(f"{CALL}: ORDER BY a column of any type has no order; declare its type with columns=.")

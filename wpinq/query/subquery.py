@@ -42,11 +42,11 @@ class Scope:
     """What the names of tables stand for, in a query or a subquery of it.
 
     Attributes:
-        given: Tables by name: protected, public, or made by WITH.
+        known: Tables by name: protected, public, or made by WITH.
         limits: The declared bounds, of all tables.
     """
 
-    given: Mapping[str, Any]
+    known: Mapping[str, Any]
     limits: Limits
 
     def within(self, clause: Any) -> Scope:
@@ -58,9 +58,9 @@ class Scope:
         scope = self
         if clause is not None and clause.args.get("recursive"):
             raise PlanError(f"{CALL}: WITH RECURSIVE has no end that is known beforehand; write the steps out.")
-        for one in clause.expressions if clause is not None else ():
-            made = scope.derived(one.this).renamed(one.args["alias"])
-            scope = replace(scope, given={**_without(scope.given, one.args["alias"].this), one.alias: made})
+        for table in clause.expressions if clause is not None else ():
+            made = scope.derived(table.this).renamed(table.args["alias"])
+            scope = replace(scope, known={**_without(scope.known, table.args["alias"].this), table.alias: made})
         return scope
 
     def tables(self, select: Any) -> Tables:
@@ -70,12 +70,12 @@ class Scope:
             PlanError: There are none, or they cannot be read.
         """
         if not select.args.get("from_"):
-            raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(self.given)}.")
+            raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(self.known)}.")
         first, joins = select.args["from_"].this, select.args.get("joins") or []
         where = select.args.get("where")
-        tables = Tables(self.given, first, joins, self.derived, where=where)
+        tables = Tables(self.known, first, joins, self.derived, where=where)
         before = tables.movable
-        return Tables(self.given, first, joins, self.derived, where=where, before=before) if before else tables
+        return Tables(self.known, first, joins, self.derived, where=where, before=before) if before else tables
 
     def declared(self, tables: Tables, canonical: Any) -> Declared:
         """The bounds of their columns."""
@@ -108,10 +108,10 @@ class Scope:
         return _Subquery.of(node, self.within(node.args.get("with_")))
 
 
-def _without(given: Mapping[str, Any], identifier: Any) -> dict[str, Any]:
+def _without(tables: Mapping[str, Any], identifier: Any) -> dict[str, Any]:
     """Tables that a table of WITH does not hide."""
     folded = identifier.name if identifier.args.get("quoted") else identifier.name.lower()
-    return {name: one for name, one in given.items() if name.lower() != folded and name != identifier.name}
+    return {name: table for name, table in tables.items() if name.lower() != folded and name != identifier.name}
 
 
 def _only(node: Any, known: set[str]) -> None:
@@ -139,15 +139,15 @@ class _Subquery(Reads):
         select.set("expressions", [entry for item in select.expressions for entry in self._expanded(item)])
         self.select = select
         self.outputs = type(self.outputs)(select.expressions, self.tables)
-        if any(type(part).__name__ == "Window" for item in self.given for part in item.walk()):
+        if any(type(part).__name__ == "Window" for item in self.selected for part in item.walk()):
             raise PlanError(f"{CALL}: {shown(select)}: windows look at other records; GROUP BY in a subquery.")
         names = self._labels()
-        self.group(self.given)
+        self.group(self.selected)
         if self.sets:
             raise PlanError(f"{CALL}: {shown(self.select)}: a subquery groups by one set of keys; unite one SELECT for "
                             "each, UNION ALL.")  # fmt: skip
         having = self.select.args.get("having")
-        items = [self.canonical(item) for item in self.given]
+        items = [self.canonical(item) for item in self.selected]
         grouped = bool(self.groups) or having is not None or aggregates(items)
         rows = self._grouped(names, having) if grouped else self._each(names, items)
         if self.select.args.get("distinct"):
@@ -175,7 +175,7 @@ class _Subquery(Reads):
     def _labels(self) -> list[str]:
         names = [label(item, whole=True) for item in self.select.expressions]
         folded = [name.lower() for name in names]
-        twice = [name for place, name in enumerate(names) if folded[place] in folded[:place]]
+        twice = [name for index, name in enumerate(names) if folded[index] in folded[:index]]
         if twice:
             raise PlanError(f"{CALL}: two columns of a subquery are called {twice[0]}; name one with AS.")
         odd = [name for name in names if name == "*" or name.startswith("^")]
@@ -189,22 +189,22 @@ class _Subquery(Reads):
         """One record of each record."""
         terms = [self.tables.bare(item) if type(item).__name__ == "Column" else self.tables.translator.term(item)
                  for item in items]  # fmt: skip
-        return self.kept().map([_typed(term).alias(name) for term, name in zip(terms, names, strict=True)])
+        return self.filtered().map([_typed(term).alias(name) for term, name in zip(terms, names, strict=True)])
 
     def _grouped(self, names: Sequence[str], having: Any) -> Rows:
         """One record of each group."""
-        items = [self.placed(item) for item in self.given]
-        condition = self.placed(self.outputs.in_expression(having.this)) if having is not None else None
+        items = [self.by_position(item) for item in self.selected]
+        condition = self.by_position(self.outputs.in_expression(having.this)) if having is not None else None
         known = isinstance(self.tables.base, PublicRows) and bool(self.counts or self.numbers)
         if not self.groups and not known:
             raise PlanError(
                 f"{CALL}: {shown(self.select)} is one row about all records; aggregate in the query itself, GROUP BY, "
                 "or ask for a number first and write the one that was released."
             )
-        keys = tuple(f"key {place}" for place in range(len(self.groups)))
-        asked = {f"count {place}": node for place, node in enumerate(self.counts)}
-        asked |= {f"number {place}": node for place, node in enumerate(self.numbers)}
-        rows = self._gathered(keys, asked) if asked else self.kept().map(self.keys(keys)).distinct()
+        keys = tuple(f"key {index}" for index in range(len(self.groups)))
+        aggregated = {f"count {index}": node for index, node in enumerate(self.counts)}
+        aggregated |= {f"number {index}": node for index, node in enumerate(self.numbers)}
+        rows = self._gathered(keys, aggregated) if aggregated else self.filtered().map(self.keys(keys)).distinct()
         translate = self._translator(rows)
         if condition is not None:
             rows = rows.filter(translate.condition(condition).value)
@@ -213,33 +213,33 @@ class _Subquery(Reads):
 
     def _degrees(self, names: Sequence[str], having: Any) -> Degrees | None:
         """How records are counted by key, if that is all that is done."""
-        alone = [type(one.this).__name__ for one in self.counts] == ["Star"] and not self.numbers
+        alone = [type(count.this).__name__ for count in self.counts] == ["Star"] and not self.numbers
         if not alone or having is not None or self.select.args.get("distinct"):
             return None
-        rows = self.kept()
+        rows = self.filtered()
         if not isinstance(rows, Collection):
             return None
-        found = dict(zip(names, [self.placed(item) for item in self.given], strict=True))
-        columns = {name: item.name for name, item in found.items() if type(item).__name__ == "Column"}
-        keys = tuple(f"key {place}" for place in range(len(self.groups)))
-        counts = frozenset(name for name, place in columns.items() if place == "count 0")
+        selected = dict(zip(names, [self.by_position(item) for item in self.selected], strict=True))
+        columns = {name: item.name for name, item in selected.items() if type(item).__name__ == "Column"}
+        keys = tuple(f"key {position}" for position in range(len(self.groups)))
+        counts = frozenset(name for name, position in columns.items() if position == "count 0")
         return Degrees(rows.map(self.keys(keys)), {name: columns[name] for name in columns.keys() - counts}, counts)
 
-    def _gathered(self, keys: tuple[str, ...], asked: Mapping[str, Any]) -> Rows:
+    def _gathered(self, keys: tuple[str, ...], aggregated: Mapping[str, Any]) -> Rows:
         """The keys of groups with their aggregates, each under its name."""
-        found = {name: group_value(node, self.tables.translator.term) for name, node in asked.items()}
-        operands = list(dict.fromkeys(item for _, of, _ in found.values() for item in of))
+        rules = {name: group_value(node, self.tables.translator.term) for name, node in aggregated.items()}
+        operands = list(dict.fromkeys(item for _, of, _ in rules.values() for item in of))
         terms = [_typed(self.tables.translator.term(item)) for item in operands]
-        values = [term.alias(f"value {place}") for place, term in enumerate(terms)]
-        read = self.kept().map([*self.keys(keys), *values] or [lit(0).alias("all")])
+        values = [term.alias(f"value {index}") for index, term in enumerate(terms)]
+        read = self.filtered().map([*self.keys(keys), *values] or [lit(0).alias("all")])
         columns = [
             GroupColumn(name, rule, tuple(f"value {operands.index(item)}" for item in of), distinct)
-            for name, (rule, of, distinct) in found.items()
+            for name, (rule, of, distinct) in rules.items()
         ]
         if not isinstance(read, Collection):
             return read.aggregated(keys, columns)
         try:
-            if [one.rule for one in columns] == ["Rows"]:
+            if [column.rule for column in columns] == ["Rows"]:
                 return read.group_by(list(keys), len, {columns[0].name: Kind.INT}, whole=True)
             return read._then(group_columns(read._node, keys, columns))
         except PlanError as error:

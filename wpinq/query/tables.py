@@ -50,23 +50,23 @@ class Tables:
     """
 
     def __init__(
-        self, given: Mapping[str, Any], first: Any, joins: Sequence[Any], derive: Callable[[Any], Derived], *,
+        self, known: Mapping[str, Any], first: Any, joins: Sequence[Any], derive: Callable[[Any], Derived], *,
         where: Any = None, before: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:  # fmt: skip
-        self._catalogue, self._where, self._before = Catalogue(given, derive), where, before or {}
+        self._catalogue, self._where, self._before = Catalogue(known, derive), where, before or {}
         self._people: set[str] = set()  # tables whose people are bounded, of which WHERE may be asked before
         self._columns: dict[str, dict[str, Term]] = {}
         self._derived: dict[str, Derived] = {}
         self._led: set[tuple[str, str]] = set()  # owners that a way brings: without a table, that of another is meant
         self.base: Rows
-        written = [str(one.alias_or_name).lower() for one in (first, *(one.this for one in joins))]
+        written = [str(entry.alias_or_name).lower() for entry in (first, *(entry.this for entry in joins))]
         first, joins = self._catalogue.protected_first(first, list(joins), where)
         alias, result = self._table(first)
         self.base = result if isinstance(result, Collection) else public_rows(result, alias)
         result = self.base
         self._columns[alias] = base_columns(result)
         self._merged: set[tuple[str, str]] = set()  # columns of USING: without a table, that of the first one is meant
-        self._own = {(alias, name): name for name in result.columns}  # columns of the base, by table and name
+        self._base_names = {(alias, name): name for name in result.columns}  # columns of the base, by table and name
         self._using: list[str] = []  # names of USING, as a star shows them
         for join in joins:
             self._join(join)
@@ -85,23 +85,23 @@ class Tables:
             if part.find(exp.Query, exp.AggFunc, exp.Window) is not None:
                 continue
             try:
-                found = part.transform(self._located)
+                condition = part.transform(self._located)
             except PlanError:  # which is said where WHERE is read
                 continue
-            sides = self._sides(found)
+            sides = self._sides(condition)
             if len(sides) == 1 and sides <= self._people:
-                result.setdefault(sides.pop(), []).append(found)
+                result.setdefault(sides.pop(), []).append(condition)
         return result
 
-    def asked_before(self, part: Any) -> bool:
+    def pushed_down(self, part: Any) -> bool:
         """Whether a condition of WHERE was asked of its table already."""
         if not self._before:
             return False
         try:
-            found = part.transform(self._located)
+            condition = part.transform(self._located)
         except PlanError:
             return False
-        return any(found in parts for parts in self._before.values())
+        return any(condition in parts for parts in self._before.values())
 
     def resolve(self, node: exp.Expression) -> Term:
         """A column, by its canonical name.
@@ -139,8 +139,8 @@ class Tables:
             except PlanError:
                 if table:
                     raise
-        result = [place for place in result if table or place not in self._merged]
-        result = [place for place in result if place not in self._led] or result
+        result = [column for column in result if table or column not in self._merged]
+        result = [column for column in result if column not in self._led] or result
         if len(result) > 1:
             raise PlanError(
                 f"{CALL}: {shown(node)} is a column of {' and '.join(alias for alias, _ in result)}; say which."
@@ -169,16 +169,16 @@ class Tables:
         except PlanError:
             return not node.args.get("table")
 
-    def own(self, node: Any) -> str | None:
+    def base_name(self, node: Any) -> str | None:
         """What a column of a protected table, as it is written, is called in the records; None for anything else."""
-        found = self.canonical(node) if type(node).__name__ == "Column" else None
-        return None if found is None else self._own.get((found.text("table"), found.name))
+        column = self.canonical(node) if type(node).__name__ == "Column" else None
+        return None if column is None else self._base_names.get((column.text("table"), column.name))
 
     def written(self, name: str) -> Any:
         """A column of the records, as a query would write it."""
         from sqlglot import exp
 
-        table, column = next(place for place, own in self._own.items() if own == name)
+        table, column = next(key for key, base_name in self._base_names.items() if base_name == name)
         return exp.column(column, table=table, quoted=True)
 
     def reach(self, node: exp.Expression) -> Reach | None:
@@ -202,35 +202,37 @@ class Tables:
         from sqlglot import exp
 
         aliases = [named(table, list(self._columns), CALL, "table")] if table else list(self._columns)
-        places = [(alias, name) for alias in aliases for name in self._columns[alias]]
+        columns = [(alias, name) for alias in aliases for name in self._columns[alias]]
         if not table:
-            places = [place for place in places if place not in self._merged]
-            places.sort(key=lambda place: self._using.index(place[1]) if place[1] in self._using else len(self._using))
-        return [exp.column(name, table=alias, quoted=True) for alias, name in places]
+            columns = [column for column in columns if column not in self._merged]
+            columns.sort(
+                key=lambda column: self._using.index(column[1]) if column[1] in self._using else len(self._using)
+            )
+        return [exp.column(name, table=alias, quoted=True) for alias, name in columns]
 
     def _table(self, node: Any) -> tuple[str, Any]:
         """The name by which columns refer to a table, and its rows."""
-        alias, found = self._catalogue.table(node, len(self._columns) + 1)
+        alias, table = self._catalogue.table(node, len(self._columns) + 1)
         if alias in self._columns:
             raise PlanError(f"{CALL}: two tables are called {shown(alias)}; name one with AS.")
-        if not isinstance(found, Derived):
-            people = found._node.bounds_units if isinstance(found, Collection) else None
+        if not isinstance(table, Derived):
+            people = table._node.bounds_units if isinstance(table, Collection) else None
             if people is not None:
                 self._people.add(alias)
-                found = self._fulfilling(alias, found, self._before.get(alias, ()))
+                table = self._fulfilling(alias, table, self._before.get(alias, ()))
             if people is not None and people.unit.way:
                 self._led.add((alias, str(people.unit.column)))
-            return alias, found
-        self._derived[alias] = found
-        return alias, found.rows
+            return alias, table
+        self._derived[alias] = table
+        return alias, table.rows
 
     def _fulfilling(self, alias: str, rows: Collection, conditions: Sequence[Any]) -> Collection:
         """The records of a table that is not joined yet which fulfil some conditions on its columns."""
         if not conditions:
             return rows
         known, self._columns[alias] = self._columns.get(alias), base_columns(rows)
-        for one in conditions:
-            rows = rows.filter(self.translator.condition(one).value)
+        for condition in conditions:
+            rows = rows.filter(self.translator.condition(condition).value)
         del self._columns[alias]
         if known is not None:
             self._columns[alias] = known
@@ -252,7 +254,7 @@ class Tables:
             raise PlanError(f"{CALL}: {shown(join)}: name the protected table in FROM, and join the others; "
                             "public tables that come before it are joined by equalities of table.column.")  # fmt: skip
         join = self._natural(join, result) if natural else join
-        using = [one.name for one in join.args.get("using") or ()]
+        using = [column.name for column in join.args.get("using") or ()]
         self._merged |= {(alias, name) for name in using}
         self._using = list(dict.fromkeys([*using, *self._using]))
         if isinstance(result, Collection):
@@ -276,32 +278,36 @@ class Tables:
         keys, others = self._equal(join, alias, other)
         if not keys:
             raise PlanError(f"{CALL}: {shown(join)} {WHY}.")
-        own = [one for one in others if self._sides(one) == {alias}]
-        rest = [one for one in others if one not in own]
+        table_conditions = [condition for condition in others if self._sides(condition) == {alias}]
+        rest = [condition for condition in others if condition not in table_conditions]
         if rest and join.text("side") == "LEFT":
             raise PlanError(f"{CALL}: {shown(join)}: of a left join, ON has equalities with {shown(alias)} and"
                             f" conditions on its columns alone; others go to WHERE, or to CASE.")  # fmt: skip
-        self.base, names = paired(self.base, self._fulfilling(alias, other, own), keys, join)
+        self.base, names = paired(self.base, self._fulfilling(alias, other, table_conditions), keys, join)
         terms = base_columns(self.base)
         self._columns[alias] = {old: replace(terms[new], text=f"{alias}.{old}") for old, new in names.items()}
-        self._own |= {(alias, old): new for old, new in names.items()}
-        for one in rest:
-            self.base = self.base.filter(self.translator.condition(one).value)
+        self._base_names |= {(alias, old): new for old, new in names.items()}
+        for condition in rest:
+            self.base = self.base.filter(self.translator.condition(condition).value)
 
     def _equal(self, join: Any, alias: str, other: Collection) -> tuple[list[tuple[str, str]], list[Any]]:
         """The columns of what was read so far that equal columns of another table, and the other conditions of ON."""
         using = join.args.get("using") or ()
         if using:
-            before = {name: own for (_, name), own in self._own.items()}
-            names = [one.name for one in using if one.name in before and one.name in other.columns]
+            before = {name: base_name for (_, name), base_name in self._base_names.items()}
+            names = [column.name for column in using if column.name in before and column.name in other.columns]
             return [(before[name], name) for name in names], []
         self._columns[alias] = base_columns(other)
         keys, others = [], []
         for part in conjuncts(join.args.get("on") or implied(self._where, self._read, alias, join)):
             located = part.transform(self._located)
-            places = [[(side.text("table"), side.name) for side in sides] for sides in equalities(located)]
-            found = [sorted(pair, key=lambda place: place[0] == alias) for pair in places]
-            met = [(self._own[ours], theirs[1]) for ours, theirs in found if ours in self._own and theirs[0] == alias]
+            columns = [[(side.text("table"), side.name) for side in sides] for sides in equalities(located)]
+            columns = [sorted(pair, key=lambda column: column[0] == alias) for pair in columns]
+            met = [
+                (self._base_names[ours], theirs[1])
+                for ours, theirs in columns
+                if ours in self._base_names and theirs[0] == alias
+            ]
             keys += met
             others += [] if met else [located]
         return keys, others
@@ -312,29 +318,29 @@ class Tables:
         Conditions of ON that look at the table alone say which of its rows there are, and those that look at a record
         alone, which records have a row; of a left join the others keep theirs.
         """
-        columns = {one.name: one.kind for one in public.schema if one.kind is not Kind.ANY}
+        columns = {column.name: column.kind for column in public.schema if column.kind is not Kind.ANY}
         self._columns[alias] = {name: column(identifier(name), public.schema, CALL) for name in columns}
         keys, others = self._keys(join, alias, public.schema)
-        sides = [self._sides(one) for one in others]
-        rest = [one for one, read in zip(others, sides, strict=True) if alias in read and read != {alias}]
+        sides = [self._sides(condition) for condition in others]
+        rest = [condition for condition, read in zip(others, sides, strict=True) if alias in read and read != {alias}]
         required = join.text("side") != "LEFT"
         if rest and not required:
             raise PlanError(f"{CALL}: {shown(join)}: {MIXED}.")
         met: Value | None = None
-        for one, read in zip(others, sides, strict=True):
+        for condition, read in zip(others, sides, strict=True):
             if read == {alias}:
-                public = public.filter(self.translator.condition(one).value)
-            elif one not in rest:
-                value = self.translator.condition(one).value
+                public = public.filter(self.translator.condition(condition).value)
+            elif condition not in rest:
+                value = self.translator.condition(condition).value
                 met = value if met is None else met & value
         made = looked_up(
             self.base._node, alias, public, keys, list(columns), met=met, required=required, text=shown(join)
         )
         self.base = self.base._then(made)
-        for name, found in zip(columns, made.schema.columns[len(made.kept) :], strict=True):
-            self._columns[alias][name] = Term(col(found.name), found.kind, f"{alias}.{name}")
-        for one in rest:
-            self.base = self.base.filter(self.translator.condition(one).value)
+        for name, output in zip(columns, made.schema.columns[len(made.kept) :], strict=True):
+            self._columns[alias][name] = Term(col(output.name), output.kind, f"{alias}.{name}")
+        for condition in rest:
+            self.base = self.base.filter(self.translator.condition(condition).value)
 
     def _keys(self, join: Any, alias: str, schema: Schema) -> tuple[list[tuple[Term, Term]], list[Any]]:
         """What is looked up, and what of the public table it is looked up in: each an expression over one row.
@@ -344,12 +350,12 @@ class Tables:
         using, on = join.args.get("using") or (), join.args.get("on")
         others = {name: table for name, table in self._columns.items() if name != alias}
         keys, rest = [], []
-        for one in using:
-            found = [
-                t[one.name] for name, t in others.items() if one.name in t and (name, one.name) not in self._merged
+        for key in using:
+            terms = [
+                t[key.name] for name, t in others.items() if key.name in t and (name, key.name) not in self._merged
             ]
-            if len(found) == 1:
-                keys.append((found[0], self._columns[alias][named(one, schema.names, CALL)]))
+            if len(terms) == 1:
+                keys.append((terms[0], self._columns[alias][named(key, schema.names, CALL)]))
         if not using:
             on = implied(self._where, self._read, alias, join) if on is None else on
             parts = [part.transform(self._located) for part in conjuncts(on)]

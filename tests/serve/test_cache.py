@@ -36,9 +36,9 @@ def test_ten_thousand_answers_take_no_more_than_their_bound():
         taken = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert 0.9 * memory < desk.kept.taken <= memory and taken < 2 * memory
+    assert 0.9 * memory < desk.cache.taken <= memory and taken < 2 * memory
     desk = asyncio.run(asks(10_000))
-    assert 0.9 * memory < desk.kept.taken <= memory and desk.kept.get(9_999) == table(9_999)[:few]
+    assert 0.9 * memory < desk.cache.taken <= memory and desk.cache.get(9_999) == table(9_999)[:few]
 
 
 def test_the_number_bounds_too_and_what_is_larger_than_all_is_not_kept():

@@ -101,7 +101,7 @@ def test_a_session_ends_with_its_token_by_signing_out_and_with_time(site, monkey
         held.begin("t")
     name, value = held.cookie(first).split(";")[0].split("=")
     assert name == "__Host-wpinq" and "; Secure" in held.cookie(first)
-    assert held.found([(b"cookie", f"{name}={value}".encode())]) is None
+    assert held.session_of([(b"cookie", f"{name}={value}".encode())]) is None
 
 
 @pytest.mark.parametrize("token", ["", "x", "wpinq_" + "0" * 16 + "_" + "A" * 43])

@@ -31,22 +31,22 @@ class Window(TypedDict):
 
 
 def over(factory: Callable[..., object]) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a command the arguments and options that make its parameter `place`, in its place among the others.
+    """Give a command the arguments and options that make its parameter `data`, in its place among the others.
 
     What the command declares itself under the name of one of them is its own way to say the same.
     """
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
         shared = inspect.signature(factory, eval_str=True).parameters
-        own = dict(inspect.signature(command, eval_str=True).parameters)
+        declared = dict(inspect.signature(command, eval_str=True).parameters)
         parameters: dict[str, inspect.Parameter] = {}
-        for name, parameter in own.items():
-            parameters.update(shared if name == "place" else {name: parameter})
+        for name, parameter in declared.items():
+            parameters.update(shared if name == "data" else {name: parameter})
 
         @functools.wraps(command)
         def wrapped(**words: Any) -> R:
-            place = factory(**{name: words[name] for name in shared if name in words})
-            return command(place=place, **{name: words[name] for name in own if name in words})
+            input_data = factory(**{name: words[name] for name in shared if name in words})
+            return command(data=input_data, **{name: words[name] for name in declared if name in words})
 
         ordered = sorted(parameters.values(), key=lambda parameter: parameter.kind)
         wrapped.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
@@ -113,12 +113,12 @@ def _owner(text: str, unit: str | None, way: tuple[str, str, str] | None, window
     Raises:
         PlanError: It is no table of a way, or nothing names the person in it.
     """
-    name, equals, place = text.partition("=")
-    if way is None or not (name and equals and place) or name != way[1]:
+    name, equals, source = text.partition("=")
+    if way is None or not (name and equals and source) or name != way[1]:
         raise PlanError("--owners: write TABLE=INPUT, with the table of --through COLUMN=TABLE.COLUMN.")
     if unit is None:
         raise PlanError(f"--owners {name}: give --unit too, the column that names the person there.")
-    return Input(place, unit=unit_options.read_unit(unit, None, per=None, shared=False, **window), name=name)
+    return Input(source, unit=unit_options.read_unit(unit, None, per=None, shared=False, **window), name=name)
 
 
 def _started(processes: int) -> Processes | None:
@@ -131,7 +131,7 @@ def _started(processes: int) -> Processes | None:
 
 @over(records)
 def protected(
-    place: Input,
+    data: Input,
     *,
     ledger: options.LedgerPath = None,
     name: options.Name = None,
@@ -145,6 +145,6 @@ def protected(
 ) -> Input:
     """The same and their ledger, for commands that charge."""
     return replace(
-        place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
+        data, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
         rho=rho, engine=_started(processes), index=index,
     )  # fmt: skip

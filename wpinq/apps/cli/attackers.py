@@ -50,13 +50,13 @@ class Company:
     @property
     def next_month(self) -> list[Person]:
         """The same people without the one who left."""
-        return [one for one in self.people if one != self.leaver]
+        return [person for person in self.people if person != self.leaver]
 
 
 def made_up_company(seed: int) -> Company:
     """People of a company, the same for the same seed."""
     random = Random(seed)  # noqa: S311  it makes people up; noise comes from the sampler
-    names = [f"{given} {initial}." for given in GIVEN for initial in INITIALS]
+    names = [f"{first} {initial}." for first in GIVEN for initial in INITIALS]
     random.shuffle(names)
     days = [min(int(random.expovariate(1 / USUAL)), MOST) for _ in names]
     days[0] = random.randint(LIMIT + 1, 3 * LIMIT)
@@ -66,7 +66,9 @@ def made_up_company(seed: int) -> Company:
 
 def table(people: Sequence[Person]) -> dict[str, int]:
     """How many of each department had more than LIMIT sick days, exactly."""
-    return {one: sum(many > LIMIT for _, where, many in people if where == one) for one in DEPARTMENTS}
+    return {
+        department: sum(many > LIMIT for _, where, many in people if where == department) for department in DEPARTMENTS
+    }
 
 
 def answers(true: int, epsilon: Amount, many: int = MANY) -> NDArray[np.int64]:
@@ -80,8 +82,8 @@ def answers(true: int, epsilon: Amount, many: int = MANY) -> NDArray[np.int64]:
     import wpinq
 
     frame = pl.DataFrame({"attacker": np.repeat(np.arange(many), true)})
-    seen = wpinq.protect(frame, epsilon, name=f"count {true}", version="made up").measure(epsilon)
-    return np.asarray(seen.observe_many(range(many)).round(), dtype=np.int64)
+    counts = wpinq.protect(frame, epsilon, name=f"count {true}", version="made up").measure(epsilon)
+    return np.asarray(counts.observe_many(range(many)).round(), dtype=np.int64)
 
 
 def right(without: NDArray[np.int64], with_: NDArray[np.int64], true: int) -> float:

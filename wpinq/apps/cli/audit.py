@@ -26,7 +26,7 @@ OTHERS = ("1", "2")
 @arguments.over(arguments.records)
 def audit(
     dataflow: options.DataflowName,
-    place: Input,
+    data: Input,
     *,
     source: options.ColumnsOf = "",
     cases: Annotated[int, typer.Option(help="How many pairs of neighbours to try.", min=1)] = 200,
@@ -47,37 +47,37 @@ def audit(
     from wpinq.progress.bars import bar
     from wpinq.testing import auditing
 
-    place.insist_on_a_number()
+    data.insist_on_a_number()
     script = load(dataflow)
-    words: dict[str, Any] = {"unit": place.unit, "where": place.where, "derive": place.derive or None}
-    columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in place.schema()}
+    words: dict[str, Any] = {"unit": data.unit, "where": data.where, "derive": data.derive or None}
+    columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in data.schema()}
     if digest:
         typer.echo(auditing.digest(script, columns, seed=seed, **words))
         return
-    check_outputs({"--out": (out, (".py",))}, {*(place.places() if source else ()), find(dataflow).resolve()})
+    check_outputs({"--out": (out, (".py",))}, {*(data.files() if source else ()), find(dataflow).resolve()})
     loaded = f"from wpinq.apps.scripts.script import load\n\ndataflow = load({str(find(dataflow).resolve())!r})"
     with bar("cases", cases) as progress:
-        found = auditing.audit(
+        result = auditing.audit(
             script, columns, cases=cases, seconds=seconds, seed=seed, load=loaded, progress=progress, **words
         )
-    typer.echo(str(found))
-    if out is not None and not found:
-        write_text("--out", out, found.program)
+    typer.echo(str(result))
+    if out is not None and not result:
+        write_text("--out", out, result.program)
         typer.echo(f"Written: {out}")
-    if not found or _differs(found):
+    if not result or _differs(result):
         raise typer.Exit(1)
 
 
-def _differs(found: Audit) -> bool:
+def _differs(result: Audit) -> bool:
     """Whether some answers are others in a process in which sets have another order; says so."""
     command = [sys.executable, "-m", "wpinq", *sys.argv[1:], "--digest"]
-    given: set[Any] = set()
+    digests: set[Any] = set()
     for order in OTHERS:
-        one = subprocess.run(  # noqa: S603  it is this command again
+        process = subprocess.run(  # noqa: S603  it is this command again
             command, env={**os.environ, SETS: order}, capture_output=True, text=True, check=False
         )
-        given.add(one.stdout)
-    if len(given) == 1:
+        digests.add(process.stdout)
+    if len(digests) == 1:
         return False
     typer.echo(
         "function: some answers are others in another process. A set has another order in each: a function takes one "

@@ -40,23 +40,23 @@ def ask(texts: Sequence[str], schema: Schema) -> list[Any]:
     return result
 
 
-def told(bins: Sequence[Any], schema: Schema) -> str:
+def reading_note(bins: Sequence[Any], schema: Schema) -> str:
     """How bins of columns of any type were read, where that is not as they stand; nothing where it is.
 
-    >>> told(["a", "b"], Schema.of(page=Kind.ANY)), told([1], Schema.of(page=Kind.INT))
+    >>> reading_note(["a", "b"], Schema.of(page=Kind.ANY)), reading_note([1], Schema.of(page=Kind.INT))
     ('', '')
-    >>> print(told([1, "b"], Schema.of(page=Kind.ANY)))
+    >>> print(reading_note([1, "b"], Schema.of(page=Kind.ANY)))
     Bins of page may be of any type; some are read as whole numbers. As text they are written '["1"]'.
     """
-    anything = [place for place, column in enumerate(schema) if column.kind is Kind.ANY]
+    anything = [index for index, column in enumerate(schema) if column.kind is Kind.ANY]
     some = itertools.islice(bins, 0, 1000)
-    values = [one[place] if len(schema) > 1 else one for one in some for place in anything]
-    kinds = list(dict.fromkeys(WORDS[type(one)] for one in values if type(one) in WORDS))
+    values = [bin_[index] if len(schema) > 1 else bin_ for bin_ in some for index in anything]
+    kinds = list(dict.fromkeys(WORDS[type(value)] for value in values if type(value) in WORDS))
     if not kinds:
         return ""
     quoted = ", ".join(['"1"'] * len(schema))
     example = f"[{quoted}]" if len(schema) == 1 else f"[[{quoted}]]"
-    names = ", ".join(schema.columns[place].name for place in anything)
+    names = ", ".join(schema.columns[index].name for index in anything)
     return (
         f"Bins of {names} may be of any type; some are read as {' and '.join(kinds)}. As text they are written"
         f" '{example}'."

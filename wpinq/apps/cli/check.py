@@ -20,7 +20,7 @@ WARNING = "For the curator only: this shows records' positions and counts."
 
 @arguments.over(arguments.records)
 def check(
-    place: Input,
+    data: Input,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -32,18 +32,18 @@ def check(
     from wpinq.core import contributions
     from wpinq.sources.check import check as check_source
 
-    report = check_source(place.source, parse_columns(place.columns), **place.words)
-    bounded = bool(place.unit or place.where or place.derive)
+    report = check_source(data.source, parse_columns(data.columns), **data.words)
+    bounded = bool(data.unit or data.where or data.derive)
     if bounded:
-        place.insist_on_a_number()
-    kept = contributions(place.limitless()._node, place.paired()) if bounded else None
-    lost = place.without_owner()
+        data.insist_on_a_number()
+    bounds = contributions(data.limitless()._node, data.paired()) if bounded else None
+    lost = data.without_owner()
     if json:
-        told = ({"unit": asdict(kept)} if kept else {}) | ({"without owner": lost[1]} if lost else {})
-        typer.echo(json_format.dumps(_as_json(report) | told, indent=2))
+        extra = ({"unit": asdict(bounds)} if bounds else {}) | ({"without owner": lost[1]} if lost else {})
+        typer.echo(json_format.dumps(_as_json(report) | extra, indent=2))
     else:
         _print(report)
-        typer.echo(kept.text if kept else "", nl=kept is not None)
+        typer.echo(bounds.text if bounds else "", nl=bounds is not None)
         if lost:
             typer.echo(f"Of {lost[0]:,} records {lost[1]:,} have no owner by --through, and are left out.")
     raise typer.Exit(0 if report.clean else 1)
@@ -61,9 +61,9 @@ def _as_json(report: Report) -> dict[str, Any]:
         "problems": [asdict(problem) for problem in report.problems],
         "hints": report.hints,
         "looks": [
-            {"column": name, "read as": one.column.kind.value, "filled": one.filled, "null": report.rows - one.filled
-             + one.lost, "looks like": one.looks, "to mend": one.mend}
-            for name, one in report.looks.items()
+            {"column": name, "read as": look.column.kind.value, "filled": look.filled, "null": report.rows - look.filled
+             + look.lost, "looks like": look.looks, "to mend": look.mend}
+            for name, look in report.looks.items()
         ],
     }  # fmt: skip
 
@@ -82,20 +82,20 @@ def _print(report: Report) -> None:
     for reason, number in report.counts.items():
         shown = [problem for problem in report.problems if problem.reason == reason]
         for column in dict.fromkeys(problem.column for problem in shown):
-            rows = ", ".join(_place(problem) for problem in shown if problem.column == column)
+            rows = ", ".join(_position(problem) for problem in shown if problem.column == column)
             more = ", ..." if number > len(shown) else ""
             table.add_row(reason, f"{number:,}", Text(column or ""), Text(rows + more))
     if report.counts:
         console.print(table)
     if report.looks and report.rows:
         table = Table("column", "read as", "null", "looks like", "to read it so")
-        for name, one in report.looks.items():
-            null = f"{report.rows - one.filled + one.lost:,}"
-            table.add_row(Text(name), one.column.kind.value, null, one.looks, Text(one.mend))
+        for name, look in report.looks.items():
+            null = f"{report.rows - look.filled + look.lost:,}"
+            table.add_row(Text(name), look.column.kind.value, null, look.looks, Text(look.mend))
         console.print(table)
     for hint in report.hints:
         console.print(Text(f"{hint}."), soft_wrap=True)
 
 
-def _place(problem: Problem) -> str:
+def _position(problem: Problem) -> str:
     return f"{problem.file}:{problem.row}" if problem.file else str(problem.row)

@@ -99,20 +99,22 @@ class Commands:
         """Price a question, which the next line may be `yes` to."""
         from wpinq.apps.remote.answers import RemoteQuote
 
-        asked = questions.read(line, self.records)
-        if asked.name in (*self.words, "help", "exit"):
-            raise PlanError(f"measure: there is a {asked.name!r} already; take another name.")
-        self._priced = asked if asked.price.fits else None
-        return f"{RemoteQuote(asked.price)}" + ("\nyes asks it; anything else drops it." if asked.price.fits else "")
+        question = questions.read(line, self.records)
+        if question.name in (*self.words, "help", "exit"):
+            raise PlanError(f"measure: there is a {question.name!r} already; take another name.")
+        self._priced = question if question.price.fits else None
+        return f"{RemoteQuote(question.price)}" + (
+            "\nyes asks it; anything else drops it." if question.price.fits else ""
+        )
 
-    def _charge(self, asked: questions.Question | None) -> str:
-        if asked is None:
+    def _charge(self, question: questions.Question | None) -> str:
+        if question is None:
             raise PlanError("yes: to what? A question is priced first, by the line before.")
-        found = asked.charge()
-        if isinstance(found, Answer):
-            return shown(found, [self._ledger], free=asked.price.free)
-        self.measurements[asked.name] = found
-        return f"Charged. {asked.name} BIN observes it: {found.node.schema}."
+        answer = question.charge()
+        if isinstance(answer, Answer):
+            return shown(answer, [self._ledger], free=question.price.free)
+        self.measurements[question.name] = answer
+        return f"Charged. {question.name} BIN observes it: {answer.node.schema}."
 
     def _observe(self, name: str, texts: list[str]) -> str:
         if name not in self.measurements:
@@ -123,7 +125,7 @@ class Commands:
         bins = [parsed for text in texts for parsed in parse_bins(text, measurement.node.schema)]
         values = measurement.observe_many(bins).tolist()
         half = measurement.interval(LEVEL)
-        lines = [f"{written(one)}  {released(value, half)}" for one, value in zip(bins, values, strict=True)]
+        lines = [f"{written(bin_)}  {released(value, half)}" for bin_, value in zip(bins, values, strict=True)]
         return "\n".join([*lines, *noise_lines(measurement), protects_line(measurement.node)])
 
     def _plot(self, words: list[str]) -> str:
@@ -152,13 +154,13 @@ def draw(name: str, bins: range, values: Any, path: Path) -> None:
 
     figure = Picture(figsize=(7, 5), layout="constrained")
     axes = figure.subplots()
-    seen = [(item, value) for item, value in zip(bins, values.tolist(), strict=True) if item > 0 and value > 0]
-    axes.scatter([entry for entry, _ in seen], [value for _, value in seen], s=9)
+    points = [(item, value) for item, value in zip(bins, values.tolist(), strict=True) if item > 0 and value > 0]
+    axes.scatter([entry for entry, _ in points], [value for _, value in points], s=9)
     axes.set(xlabel="bin", ylabel="noisy weight")
-    if seen:
+    if points:
         axes.set(xscale="log", yscale="log")
     axes.set_title(name, loc="left", parse_math=False)
-    hidden = len(bins) - len(seen)
+    hidden = len(bins) - len(points)
     if hidden:
         figure.supxlabel(f"{hidden:,} values are not above zero, and not shown", x=0.01, ha="left", fontsize=8)
     figure.write(path)

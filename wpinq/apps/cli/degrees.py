@@ -57,7 +57,7 @@ class FittedRelease:
 
 @arguments.over(arguments.protected)
 def degrees(
-    place: Input,
+    data: Input,
     *,
     of: Annotated[str, typer.Option(help="The column whose values are counted.", metavar="COLUMN", show_default=False)],
     budget: Annotated[
@@ -128,11 +128,11 @@ def degrees(
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     if plot is not None:
         needs("plot", "--plot")
-    check_outputs(outputs, place.places())
-    schema = place.limitless()._node.schema
-    pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
+    check_outputs(outputs, data.files())
+    schema = data.limitless()._node.schema
+    pair = (next((name for name in schema.names if name != of), "user"), schema[of].name)
 
-    release = measured(place, of, terms, share, {"method": method, "prior": prior}, analyst=analyst)
+    release = measured(data, of, terms, share, {"method": method, "prior": prior}, analyst=analyst)
     if json is not None:
         write_json(json, content(release))
     if plot is not None:
@@ -175,7 +175,7 @@ def share_of(split: str | None, method: MethodOption | None, prior: PriorOption 
 
 
 def measured(
-    place: Input, of: str, terms: Terms, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
+    data: Input, of: str, terms: Terms, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
 ) -> FittedRelease:
     """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
     import polars as pl
@@ -184,14 +184,14 @@ def measured(
     from wpinq.core import sources
     from wpinq.degrees.release import quoted
 
-    given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
-    given |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
-    nothing = place.limitless().map(pl.col(of))
-    quoted(nothing, terms, **given | {"method": given["method"] or "posterior"})
-    epsilon, rho = (None if one is None else exact(one, "degrees") for one in (terms.epsilon, terms.rho))
-    own = place if rho is None else replace(place, rho=None)
-    counted = own.protect_to_spend(epsilon, rho).map(pl.col(of))
-    fit = wpinq.degrees.release(counted, epsilon, rho=rho, mechanism=terms.mechanism, **given)
+    options: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
+    options |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
+    nothing = data.limitless().map(pl.col(of))
+    quoted(nothing, terms, **options | {"method": options["method"] or "posterior"})
+    epsilon, rho = (None if amount is None else exact(amount, "degrees") for amount in (terms.epsilon, terms.rho))
+    spent_from = data if rho is None else replace(data, rho=None)
+    counted = spent_from.protect_to_spend(epsilon, rho).map(pl.col(of))
+    fit = wpinq.degrees.release(counted, epsilon, rho=rho, mechanism=terms.mechanism, **options)
     return FittedRelease(of, sources(counted._node)[0], terms, fit, counted._node)
 
 
@@ -203,7 +203,7 @@ def content(release: FittedRelease) -> dict[str, Any]:
     fit = release.fit
     low, high = fit.band(0.9)
     return {
-        **{name: float(one) for name in ("epsilon", "rho") if (one := getattr(release.paid, name)) is not None},
+        **{name: float(amount) for name in ("epsilon", "rho") if (amount := getattr(release.paid, name)) is not None},
         "mechanism": release.paid.mechanism,
         "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), fit.scales, strict=True)},
         "of": release.column,

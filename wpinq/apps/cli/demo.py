@@ -61,8 +61,8 @@ def demo(
     _say(f"{len(company.people)} people of a company that does not exist (--seed {seed}). They are made up, so their "
          "exact numbers may be shown here; of real people you would see the noisy ones alone.")  # fmt: skip
     _exact(company)
-    with TemporaryDirectory(prefix="wpinq-demo-") as place:
-        people = _protected(company, Path(place) / "ledger")
+    with TemporaryDirectory(prefix="wpinq-demo-") as folder:
+        people = _protected(company, Path(folder) / "ledger")
         ask = _priced(people)
         answer = ask()
         _answered(answer, table(company.people))
@@ -89,14 +89,17 @@ def _exact(company: Company) -> None:
     name, where, days = company.leaver
     _title(1, "What an office publishes: exact counts")
     _say(f"People with more than {LIMIT} sick days, in two months:")
-    rows = [("department", "March", "April"), *((one, str(march[one]), str(april[one])) for one in DEPARTMENTS)]
+    rows = [
+        ("department", "March", "April"),
+        *((department, str(march[department]), str(april[department])) for department in DEPARTMENTS),
+    ]
     typer.echo(f"\n{aligned([*rows, ('all', str(sum(march.values())), str(sum(april.values())))])}")
 
     _title(2, "What an attacker reads there")
     read = march[where] - april[where]
     _say(f"Colleagues know that nobody came, and that only {name} of {where} left. So {march[where]} - {april[where]} "
          f"= {read}: {name} had more than {LIMIT} sick days. True: it was {days}.")  # fmt: skip
-    others = sum(march[one] for one in DEPARTMENTS if one != where)
+    others = sum(march[department] for department in DEPARTMENTS if department != where)
     _say(f"To hide the row of {where} does not help: the total less the other rows is {sum(march.values())} - {others} "
          f"= {sum(march.values()) - others}.")  # fmt: skip
 
@@ -153,10 +156,10 @@ def _answered(answer: Answer, true: dict[str, int]) -> None:
     from wpinq.postprocess.shown import noisy
 
     pairs = zip(answer.rows, answer.intervals, strict=True)
-    found = [(row[0], round(row[1]), *ends[1]) for row, ends in pairs if ends[1] is not None]
-    unit = max(1.0, max(high for *_, high in found) / (2 * BAR))
-    rows = [(one, noisy(value, (high - low) / 2), str(true[one]), bar(low, value, high, unit))
-            for one, value, low, high in found]  # fmt: skip
+    bars = [(row[0], round(row[1]), *ends[1]) for row, ends in pairs if ends[1] is not None]
+    unit = max(1.0, max(high for *_, high in bars) / (2 * BAR))
+    rows = [(department, noisy(value, (high - low) / 2), str(true[department]), bar(low, value, high, unit))
+            for department, value, low, high in bars]  # fmt: skip
     typer.echo(aligned([("department", "noisy", "exact", "# to the interval's low end, | the answer"), *rows]))
     _say("Each interval holds the exact count, but for noise, with probability 95%.", "\n")
 
@@ -167,7 +170,7 @@ def bar(low: float, value: float, high: float, unit: float) -> str:
     >>> bar(2, 5, 8, 1), bar(-3, 0, 3, 1)
     ('##---|---', '|---')
     """
-    start, at, end = (max(round(one / unit), 0) for one in (low, value, high))
+    start, at, end = (max(round(number / unit), 0) for number in (low, value, high))
     return "#" * start + "-" * (at - start) + "|" + "-" * (end - at)
 
 
@@ -193,13 +196,13 @@ def histograms(without: NDArray[np.int64], with_: NDArray[np.int64], true: int, 
     from wpinq.apps.cli.show import aligned
 
     low, high = true - 1 - ASIDE, true + ASIDE
-    places = range(low, high + 1)
-    shares = [[float((world.clip(low, high) == place).mean()) for place in places] for world in (without, with_)]
+    answers = range(low, high + 1)
+    shares = [[float((world.clip(low, high) == answer).mean()) for answer in answers] for world in (without, with_)]
     unit = max(map(max, shares)) / BAR
     ends = {low: f"{low} or less", high: f"{high} or more"}
     rows = [
-        (ends.get(place, str(place)), *(f"{share:6.1%} {'#' * round(share / unit)}" for share in pair))
-        for place, *pair in zip(places, *shares, strict=True)
+        (ends.get(answer, str(answer)), *(f"{share:6.1%} {'#' * round(share / unit)}" for share in pair))
+        for answer, *pair in zip(answers, *shares, strict=True)
     ]
     heads = [f"{true - 1}, {name} is not counted", f"{true}, {name} is counted"]
     return aligned([("answer", *(head.ljust(BAR + 8) for head in heads)), *rows])
@@ -215,8 +218,8 @@ def _paid(people: Collection, ask: Callable[[], Answer], answer: Answer) -> None
     ledger = sources(people._node)[0].ledger
     _title(5, "What it cost")
     rows = [
-        (str(one.number), one.kind, one.label, decimal(one.epsilon) if one.epsilon else "")
-        for one in ledger.entries() if not one.internal
+        (str(entry.number), entry.kind, entry.label, decimal(entry.epsilon) if entry.epsilon else "")
+        for entry in ledger.entries() if not entry.internal
     ]  # fmt: skip
     typer.echo(aligned([("row", "what", "on", "epsilon"), *rows]))
     _say("Of the ledger. Rows that only guard answers are not shown.", "\n")

@@ -41,7 +41,7 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
             return _interrupted()
         if isinstance(error, OSError) and not isinstance(error, WpinqError):
             _silent()
-        return _said(ours(message_of(error)), BAD)
+        return _failed(ours(message_of(error)), BAD)
     return _interrupted() if code == INTERRUPTED else code or 0
 
 
@@ -94,9 +94,9 @@ def _usage(error: Exception) -> str:
 
 
 def _interrupted() -> int:
-    return _said(STOPPED, INTERRUPTED)
+    return _failed(STOPPED, INTERRUPTED)
 
 
-def _said(text: str, code: int) -> int:
+def _failed(text: str, code: int) -> int:
     say(text)
     return code

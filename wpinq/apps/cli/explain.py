@@ -24,7 +24,7 @@ GAUSSIAN = ", which a budget of epsilon alone refuses: give --rho instead, or --
 @arguments.over(arguments.records)
 def explain(
     dataflow: options.DataflowName,
-    place: Input,
+    data: Input,
     *,
     source: options.ColumnsOf = "",
     budget: options.Budget = None,
@@ -41,26 +41,26 @@ def explain(
     from wpinq.exact import decimal, positive
 
     amount = None if budget is None else positive(budget, "--budget")
-    place.insist_on_a_number()
+    data.insist_on_a_number()
     script = load(dataflow)
-    stream = Stream(place, find(dataflow), budget, 60.0, 60.0, None) if streams(place.source, follow=follow) else None
-    found = rehearsed(script, place.limitless()) if stream is None else stream.rehearse(script)
-    for name, measurement in found.measurements.items():
+    stream = Stream(data, find(dataflow), budget, 60.0, 60.0, None) if streams(data.source, follow=follow) else None
+    rehearsal = rehearsed(script, data.limitless()) if stream is None else stream.rehearse(script)
+    for name, measurement in rehearsal.measurements.items():
         typer.echo(f"{name}:")
         measurement.explain()
         typer.echo("")
-    first = next(iter(found.measurements.values()))
+    first = next(iter(rehearsal.measurements.values()))
     spent = first.key_owner.ledger
     epsilon, lost = spent.spent()
-    gaussian = any(one.rho for one in found.measurements.values())
+    gaussian = any(one.rho for one in rehearsal.measurements.values())
     typer.echo(protects_line(first.node))
     verdict = _verdict(epsilon, amount) if not gaussian else GAUSSIAN if amount is not None else ""
     if accounting is not None or rho is not None:
-        allowed = replace(place, accounting=accounting, delta=delta, rho=rho)
+        allowed = replace(data, accounting=accounting, delta=delta, rho=rho)
         verdict = _allowed(lambda: allowed.empty(amount) if stream is None else stream.empty(allowed, amount), script)
     cost = f"rho {decimal(spent.divergence)}" if gaussian else f"epsilon {decimal(epsilon)}"
     cost += f" and delta {decimal(lost)}" if lost else ""
-    typer.echo(f"It costs {cost} in all{_each(found.measurements)}{verdict}.")
+    typer.echo(f"It costs {cost} in all{_each(rehearsal.measurements)}{verdict}.")
 
 
 def _each(measurements: dict[str, Measurement]) -> str:
@@ -68,8 +68,15 @@ def _each(measurements: dict[str, Measurement]) -> str:
     from wpinq.core import WindowedMeasurement
     from wpinq.exact import decimal
 
-    each = [one for one in measurements.values() if isinstance(one, WindowedMeasurement) and one.each]
-    total, rho = sum((one.epsilon for one in each), Fraction(0)), sum((one.rho for one in each), Fraction(0))
+    each = [
+        measurement
+        for measurement in measurements.values()
+        if isinstance(measurement, WindowedMeasurement) and measurement.each
+    ]
+    total, rho = (
+        sum((measurement.epsilon for measurement in each), Fraction(0)),
+        sum((measurement.rho for measurement in each), Fraction(0)),
+    )
     costs = [*([decimal(total)] if total else []), *([f"rho {decimal(rho)}"] if rho else [])]
     return f", and {' and '.join(costs)} for each window that is asked for" if each else ""
 
@@ -79,14 +86,14 @@ def _allowed(views: Callable[[], Collection], script: Dataflow) -> str:
     from wpinq.core import sources
     from wpinq.errors import BudgetError
 
-    asked = views()
-    promise = sources(asked._node)[0].ledger.promise.text
+    views_empty = views()
+    promise = sources(views_empty._node)[0].ledger.promise.text
     try:
-        rehearsed(script, asked)
+        rehearsed(script, views_empty)
     except BudgetError:
         return f", more than the budget of {promise} allows: it would be refused"
-    told = sources(asked._node)[0].ledger.told
-    return f", which the budget of {promise} allows; {told[:1].lower()}{told[1:]}"
+    left = sources(views_empty._node)[0].ledger.told
+    return f", which the budget of {promise} allows; {left[:1].lower()}{left[1:]}"
 
 
 def _verdict(epsilon: Fraction, budget: Fraction | None) -> str:

@@ -25,7 +25,7 @@ class KeptDataflow:
     """What a recovered stream measures, and since when.
 
     Args:
-        place: The directory of the stream; None where nothing is kept.
+        folder: The directory of the stream; None where nothing is kept.
         script: A digest of the script of this run.
         closed: How many epochs are kept.
         whole: Whether the script does nothing but measure, so that its questions are known before they are charged.
@@ -38,17 +38,21 @@ class KeptDataflow:
         PlanError: It is another script, whose questions are not known before they are charged.
     """
 
-    def __init__(self, place: Path | None, script: bytes, closed: int, *, whole: bool) -> None:
-        self._path, self._script, self._closed = place and place / NAME, script.hex(), closed
+    def __init__(self, folder: Path | None, script: bytes, closed: int, *, whole: bool) -> None:
+        self._path, self._script, self._closed = folder and folder / NAME, script.hex(), closed
         self._questions: dict[str, str] = {}
         self.since: dict[str, int] = {}
         if self._path is None or not self._path.exists():
             return
         try:
-            kept = json.loads(self._path.read_bytes())
-            self._same, self._questions, self.since = kept["script"] == self._script, kept["questions"], kept["since"]
+            saved = json.loads(self._path.read_bytes())
+            self._same, self._questions, self.since = (
+                saved["script"] == self._script,
+                saved["questions"],
+                saved["since"],
+            )
         except (OSError, ValueError, LookupError, TypeError):
-            raise SourceError(f"--recover {place}: its dataflow cannot be read; give a new directory.") from None
+            raise SourceError(f"--recover {folder}: its dataflow cannot be read; give a new directory.") from None
         if not self._same and not whole:
             raise PlanError(
                 "--recover: the script was changed, and observes while it measures, so what it will be charged for is "
@@ -80,7 +84,7 @@ class KeptDataflow:
         self.since = {name: self.since.get(name, self._closed) for name in measurements}
         if self._path is None:
             return
-        questions = {name: one.question for name, one in measurements.items()}
+        questions = {name: measurement.question for name, measurement in measurements.items()}
         try:
             write(
                 self._path, json.dumps({"script": self._script, "questions": questions, "since": self.since}).encode()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @arguments.over(arguments.protected)
 def graph(
-    place: Input,
+    data: Input,
     *,
     budget: Annotated[
         str,
@@ -94,59 +94,59 @@ def graph(
         needs("graphs", "wpinq graph")
     if plot is not None:
         needs("plot", "--plot")
-    check_outputs(outputs, place.places())
+    check_outputs(outputs, data.files())
     if bipartite and mutual:
         raise PlanError("--mutual is of edges that both ends list; --bipartite has pairs. Leave one of them out.")
     if bipartite:
-        edges, measured = measure_pairs(place, epsilon, analyst)
+        edges, measured = measure_pairs(data, epsilon, analyst)
     else:
-        edges, measured = measure(place, epsilon, mutual=mutual, analyst=analyst)
-    found = fit(measured, seed=seed, steps=steps, chains=chains)
+        edges, measured = measure(data, epsilon, mutual=mutual, analyst=analyst)
+    fitted = fit(measured, seed=seed, steps=steps, chains=chains)
     if json is not None:
-        write_json(json, {"wpinq": installed(), **found.content()})
+        write_json(json, {"wpinq": installed(), **fitted.content()})
     if plot is not None:
-        found.plot(plot)
+        fitted.plot(plot)
     if synthesize is not None:
         first, second = edges._node.schema.names
-        found.save(synthesize, (first, second))
-    show(edges, epsilon, found, [path for path, _ in outputs.values() if path is not None])
+        fitted.save(synthesize, (first, second))
+    show(edges, epsilon, fitted, [path for path, _ in outputs.values() if path is not None])
 
 
-def measure(place: Input, epsilon: Fraction, *, mutual: bool, analyst: str | None) -> tuple[Collection, Any]:
+def measure(data: Input, epsilon: Fraction, *, mutual: bool, analyst: str | None) -> tuple[Collection, Any]:
     """Charge and read; what is refused is refused without records, before a ledger is made."""
     from wpinq.graphs.measure import measure as measured
     from wpinq.graphs.measure import quoted
 
-    quoted(place.limitless(), epsilon, mutual=mutual, analyst=analyst)
-    edges = place.protect_to_spend(epsilon)
+    quoted(data.limitless(), epsilon, mutual=mutual, analyst=analyst)
+    edges = data.protect_to_spend(epsilon)
     return edges, measured(edges, epsilon, mutual=mutual, analyst=analyst)
 
 
-def measure_pairs(place: Input, epsilon: Fraction, analyst: str | None) -> tuple[Collection, Any]:
+def measure_pairs(data: Input, epsilon: Fraction, analyst: str | None) -> tuple[Collection, Any]:
     """The same of a bipartite graph."""
     from wpinq.graphs.measure_pairs import measure_pairs as measured
     from wpinq.graphs.measure_pairs import quoted
 
-    quoted(place.limitless(), epsilon, analyst=analyst)
-    pairs = place.protect_to_spend(epsilon)
+    quoted(data.limitless(), epsilon, analyst=analyst)
+    pairs = data.protect_to_spend(epsilon)
     return pairs, measured(pairs, epsilon, analyst=analyst)
 
 
-def show(edges: Collection, epsilon: Fraction, found: GraphFit | PairFit, written: list[Path]) -> None:
+def show(edges: Collection, epsilon: Fraction, fitted: GraphFit | PairFit, written: list[Path]) -> None:
     """Tell what was found, what it cost, and whom it protects."""
     from wpinq.apps.cli.show import aligned, budget_line, protects_line
     from wpinq.core import sources
 
-    graphs = dict(reversed(found.summary().items()))
+    graphs = dict(reversed(fitted.summary().items()))
     table: list[tuple[str, ...]] = [("", *graphs)]
     rows = list(graphs.values())
-    table += [(name.replace("_", " "), *(_told(row[name]) for row in rows)) for name in rows[0]]
+    table += [(name.replace("_", " "), *(_formatted(row[name]) for row in rows)) for name in rows[0]]
     typer.echo(f"{aligned(table, right=True)}\n")
     more = "butterflies" if "random" in graphs else "triangles"
-    crowded = getattr(found, "crowded", 0)
+    crowded = getattr(fitted, "crowded", 0)
     for line in (
         f"The seed has the fitted degrees and joint degrees; the fitted graph has the {more} as well.",
-        f"R-hat {max(found.r_hat.values()):.2f} at most (to 1.1: settled), epsilon {decimal(epsilon)} in all.",
+        f"R-hat {max(fitted.r_hat.values()):.2f} at most (to 1.1: settled), epsilon {decimal(epsilon)} in all.",
         *([f"Crowded edges, where triangles count less: {crowded:,}."] if crowded else []),
         protects_line(edges._node),
         budget_line(sources(edges._node)[0].ledger),
@@ -155,5 +155,5 @@ def show(edges: Collection, epsilon: Fraction, found: GraphFit | PairFit, writte
         typer.echo(line)
 
 
-def _told(number: float) -> str:
+def _formatted(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:.3f}"

@@ -38,12 +38,12 @@ class Helped(typer.core.TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters; with `--help-all` where there are many."""
-        found = super().get_params(ctx)
-        return [*found[:-1], _everything(), found[-1]] if self._long else found
+        parameters = super().get_params(ctx)
+        return [*parameters[:-1], _everything(), parameters[-1]] if self._long else parameters
 
     @property
     def _long(self) -> bool:
-        return sum(one.param_type_name == "option" for one in self.params) > FEW
+        return sum(parameter.param_type_name == "option" for parameter in self.params) > FEW
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write `--help`."""
@@ -74,17 +74,21 @@ def _write(command: Helped, ctx: Any, formatter: Any, *, whole: bool) -> None:
     for text in paragraphs if whole else paragraphs[:1]:
         formatter.write_paragraph()
         formatter.write_text(" ".join(text.split()))
-    own = command.get_params(ctx)
-    given = [(one.make_metavar(ctx), _said(one, whole=whole)) for one in own if one.param_type_name == "argument"]
-    if given:
+    parameters = command.get_params(ctx)
+    arguments = [
+        (parameter.make_metavar(ctx), _help_of(parameter, whole=whole))
+        for parameter in parameters
+        if parameter.param_type_name == "argument"
+    ]
+    if arguments:
         with formatter.section("Arguments"):
-            formatter.write_dl(given)
-    options = {one.name: one for one in own if one.param_type_name == "option"}
+            formatter.write_dl(arguments)
+    options = {parameter.name: parameter for parameter in parameters if parameter.param_type_name == "option"}
     for subject, names in _subjects(options):
         shown = [name for name in names if whole or name in MOST or subject == "Help"]
         more = [options[name].opts[0] for name in names if name not in shown]
         with formatter.section(subject):
-            rows = [(_written(options[name], ctx), _said(options[name], whole=whole)) for name in shown]
+            rows = [(_written(options[name], ctx), _help_of(options[name], whole=whole)) for name in shown]
             formatter.write_dl(rows) if rows else None
             formatter.write(_listed("also " if rows else "", more, formatter.width)) if more else None
 
@@ -98,16 +102,16 @@ def _listed(lead: str, options: list[str], width: int) -> str:
 def _subjects(options: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     known = {name for names in SUBJECTS.values() for name in names} | {"help", "help_all"}
     for subject, names in (*SUBJECTS.items(), ("Others", tuple(set(options) - known)), ("Help", ("help_all", "help"))):
-        found = sorted((name for name in names if name in options), key=names.index)
-        if found:
-            yield subject, found
+        known_names = sorted((name for name in names if name in options), key=names.index)
+        if known_names:
+            yield subject, known_names
 
 
 def _written(option: Any, ctx: Any) -> str:
     return str(option.get_help_record(ctx)[0])
 
 
-def _said(parameter: Any, *, whole: bool) -> str:
+def _help_of(parameter: Any, *, whole: bool) -> str:
     """What is said of a parameter: all, or its first sentence."""
     text = " ".join((getattr(parameter, "help", "") or "").split())
     return text if whole else re.split(r"(?<=[^.])[.;] (?=[A-Zaio])|[.]$", text, maxsplit=1)[0]

@@ -112,9 +112,9 @@ class Input:
         if self.through is None or self.owner is None:
             table = "TABLE" if self.through is None else self.through[1]
             raise PlanError(f"--through: say where {table} is: --owners {table}=INPUT, or a --from of that name.")
-        own = replace(self.owner, index=False)
+        owner = replace(self.owner, index=False)
         return replace(
-            own, ledger=own.ledger or self.ledger, accounting=self.accounting, delta=self.delta, rho=self.rho
+            owner, ledger=owner.ledger or self.ledger, accounting=self.accounting, delta=self.delta, rho=self.rho
         )
 
     def _whom(self, owner: Collection | None) -> Unit | None:
@@ -123,8 +123,8 @@ class Input:
             return self.unit
         from wpinq import users
 
-        key, _, found = self.through
-        led = users(through=(key, owner, found))
+        key, _, owner_column = self.through
+        led = users(through=(key, owner, owner_column))
         return replace(self.unit, column=led.column, way=led.way, owner=led.owner, period=led.period, zone=led.zone)
 
     def schema(self) -> Schema:
@@ -143,8 +143,8 @@ class Input:
         """
         if self.rho is not None and budget is not None:
             raise PlanError("--rho: it is a budget itself; leave --budget out.")
-        own = self.delta if budget is not None or self.rho is not None else None
-        return {"budget": budget, "rho": self.rho, "accounting": self.accounting, "delta": own}
+        delta = self.delta if budget is not None or self.rho is not None else None
+        return {"budget": budget, "rho": self.rho, "accounting": self.accounting, "delta": delta}
 
     def empty(self, budget: Fraction | None = None, ledger: Path | None = None) -> Collection:
         """A collection without records that is protected alike, with a budget in memory: mistakes show in it.
@@ -239,9 +239,11 @@ class Input:
             rho: Instead, of Gaussian noise; or both, which together have a rho of epsilon^2 / 2 more at most.
         """
         whole = (epsilon or 0) + (self.unit.choice.epsilon if self.unit is not None and self.unit.choice else 0)
-        own = self if rho is None or self.rho is not None else replace(self, rho=str(rho + Fraction(whole) ** 2 / 2))
+        spender = (
+            self if rho is None or self.rho is not None else replace(self, rho=str(rho + Fraction(whole) ** 2 / 2))
+        )
         try:
-            return own.protect(Fraction(whole) if own.rho is None else None)
+            return spender.protect(Fraction(whole) if spender.rho is None else None)
         except LedgerError as refused:
             try:
                 return self.protect(None)
@@ -260,12 +262,12 @@ class Input:
             except LedgerError:
                 raise refused from None
             held = sources(result._node)[0].ledger.promise
-            asked = Asked.of("wpinq sql", budget, None, self.rho, self.accounting)
-            if (held.budget, held.accounting) != (asked.amount, asked.accounting):
+            wanted = Asked.of("wpinq sql", budget, None, self.rho, self.accounting)
+            if (held.budget, held.accounting) != (wanted.amount, wanted.accounting):
                 raise
             return result
 
-    def places(self) -> set[Path]:
+    def files(self) -> set[Path]:
         """The files that no output may replace.
 
         Raises:
@@ -275,9 +277,9 @@ class Input:
         from wpinq.protection import beside
 
         reader = self.reader()
-        result = getattr(reader, "found", None)  # the files of a pattern; a database is one file, or none
+        result = getattr(reader, "source", None)  # the files of a pattern; a database is one file, or none
         files = {file.path for file in result.files} if result else {reader.path} if reader.path else set()
         ledger = self.ledger or beside(reader.path)
         if self.owner is not None:
-            files |= self._owner.places()
+            files |= self._owner.files()
         return files | {Path(f"{ledger}{end}").resolve() for end in ENDS if ledger}

@@ -196,8 +196,8 @@ def _table(ledger: Ledger, *, every: bool) -> str:
         )
         for entry in ledger.entries() if every or not entry.internal
     ]  # fmt: skip
-    kept = [place for place in range(len(names)) if any(row[place] not in ("", "0") for row in rows)]
-    return aligned([[row[place] for place in kept] for row in (names, *rows)])
+    filled = [index for index in range(len(names)) if any(row[index] not in ("", "0") for row in rows)]
+    return aligned([[row[index] for index in filled] for row in (names, *rows)])
 
 
 def _short(text: str, most: int = 48) -> str:

@@ -26,17 +26,17 @@ def check_outputs(wanted: dict[str, tuple[Path | None, tuple[str, ...]]], keep: 
     Raises:
         SourceError: One of them cannot be written; nothing was.
     """
-    seen = set(keep)
+    taken = set(keep)
     for option, (path, suffixes) in wanted.items():
         if path is None:
             continue
         call = f"{option} {path}"
         if suffixes and path.suffix.lower() not in suffixes:
             raise SourceError(f"{call}: the file's name must end in one of {', '.join(suffixes)}.")
-        _check_place(call, path)
-        if path.resolve() in seen:
+        _check_writable(call, path)
+        if path.resolve() in taken:
             raise SourceError(f"{call}: would replace what is read, its ledger or another output; choose another name.")
-        seen.add(path.resolve())
+        taken.add(path.resolve())
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ def write_text(option: str, path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def _check_place(call: str, path: Path) -> None:
+def _check_writable(call: str, path: Path) -> None:
     """Make a file where the output will be made, and take it away again: nothing else tells for certain."""
     try:
         other = path.is_symlink() or (path.exists() and not path.is_file())

@@ -61,22 +61,22 @@ def plan(file: File, period: Wanted = None) -> None:
     from wpinq.postprocess.shown import of_threshold
 
     release = _opened(file)
-    found = release.plan(period)
+    priced = release.plan(period)
     rows = [("question", "column", "cost", "noise", "moves each by, 95%")]
-    for one in found.questions:
-        for place, noise in enumerate(one.expected):
+    for question in priced.questions:
+        for index, noise in enumerate(question.expected):
             half = "" if noise.half is None else f"{noise.half:,.6g}"
             size = "by the bound that is chosen" if noise.scale is None else f"{noise.scale:,.6g}"
-            own = (one.name, one.price.text) if place == 0 else ("", "")
-            rows.append((own[0], noise.column, own[1], f"{noise.mechanism} {size}", half))
+            label = (question.name, question.price.text) if index == 0 else ("", "")
+            rows.append((label[0], noise.column, label[1], f"{noise.mechanism} {size}", half))
     typer.echo(aligned(rows))
-    for one in found.questions:
-        if one.threshold is not None:
-            typer.echo(f"{one.name}: {of_threshold(one.threshold)}.")
-    typer.echo(f"\nA period costs {found.price.text}. {found.budget}")
+    for question in priced.questions:
+        if question.threshold is not None:
+            typer.echo(f"{question.name}: {of_threshold(question.threshold)}.")
+    typer.echo(f"\nA period costs {priced.price.text}. {priced.budget}")
     typer.echo(f"Protects {release.protects}.")
-    if found.left_line:
-        typer.echo(found.left_line)
+    if priced.left_line:
+        typer.echo(priced.left_line)
 
 
 @app.command()
@@ -152,7 +152,10 @@ def status(
 
     release = _opened(file)
     changed = dict.fromkeys(release.late() if late else (), "records came late or changed since")
-    rows = [(one.period, one.stage, one_line(one.why or changed.get(one.period, ""))) for one in release.status()]
+    rows = [
+        (period.period, period.stage, one_line(period.why or changed.get(period.period, "")))
+        for period in release.status()
+    ]
     typer.echo(aligned(rows) if rows else "No period was published yet.")
     typer.echo(f"\n{release.budget_line()}")
 
@@ -170,8 +173,8 @@ def verify(file: File, period: Named) -> None:
     except (BusyError, ChangedError) as error:
         say(str(error))
         raise typer.Exit(_code(error)) from None
-    for one in differs:
-        typer.echo(f"{period}: {one}")
+    for difference in differs:
+        typer.echo(f"{period}: {difference}")
     if differs:
         raise typer.Exit(DIFFERS)
     same = "every file, every row and the computation are the same"
@@ -199,17 +202,17 @@ def _ended(outcomes: Iterable[Outcome | WpinqError]) -> Iterator[Outcome | Wpinq
 def _done(outcomes: Iterable[Outcome | WpinqError], voice: Voice) -> None:
     """Say what became of each period as soon as it is known, and exit with the code of the first error."""
     worst = 0
-    for one in _ended(outcomes):
-        voice.tell(one)
-        worst = worst or _code(one)
+    for outcome in _ended(outcomes):
+        voice.tell(outcome)
+        worst = worst or _code(outcome)
     voice.after(well=not worst)
     if worst:
         raise typer.Exit(worst)
 
 
-def _code(one: Outcome | WpinqError) -> int:
+def _code(outcome: Outcome | WpinqError) -> int:
     """The exit code of an outcome."""
     from wpinq.apps.publish import BusyError, ChangedError, HeldError
 
     codes = {HeldError: HELD, BudgetError: REFUSED, ChangedError: CHANGED, BusyError: BUSY, WpinqError: 2}
-    return next((code for kind, code in codes.items() if isinstance(one, kind)), 0)
+    return next((code for kind, code in codes.items() if isinstance(outcome, kind)), 0)

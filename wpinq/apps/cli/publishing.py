@@ -47,22 +47,24 @@ class Voice:
     endpoint: Endpoint | None = None
     file: Path | None = None
 
-    def tell(self, one: Outcome | WpinqError) -> None:
+    def tell(self, outcome: Outcome | WpinqError) -> None:
         """What became of a period, or what went wrong."""
         from wpinq.apps.cli.errors import one_line, say
 
-        if self.figures is not None and isinstance(one, WpinqError):
-            self.figures.refused(one)
+        if self.figures is not None and isinstance(outcome, WpinqError):
+            self.figures.refused(outcome)
         if not self.lines:
-            say(str(one)) if isinstance(one, WpinqError) else typer.echo(f"{one.period}: {one.done}, {one.price.text}.")
+            say(str(outcome)) if isinstance(outcome, WpinqError) else typer.echo(
+                f"{outcome.period}: {outcome.done}, {outcome.price.text}."
+            )
             return
-        told: dict[str, Any] = (
-            {"event": type(one).__name__.removesuffix("Error").lower(), "message": one_line(str(one))}
-            if isinstance(one, WpinqError)
-            else {"event": one.done, "period": one.period, "cost": one.price.facts}
+        event: dict[str, Any] = (
+            {"event": type(outcome).__name__.removesuffix("Error").lower(), "message": one_line(str(outcome))}
+            if isinstance(outcome, WpinqError)
+            else {"event": outcome.done, "period": outcome.period, "cost": outcome.price.facts}
         )
         at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-        typer.echo(json.dumps({"at": at, "release": self.release.name, **told}))
+        typer.echo(json.dumps({"at": at, "release": self.release.name, **event}))
 
     def after(self, *, well: bool) -> None:
         """A look at the stream or a period has ended: tell figures, and the curator what is left."""
@@ -118,8 +120,8 @@ def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]
     from wpinq.apps.cli.errors import say
     from wpinq.apps.serve.intake import of_release
 
-    with of_release(release.file, follower.schema, follower.intake, follower.clock) as place:
-        host, port = place.getsockname()[:2]
+    with of_release(release.file, follower.schema, follower.intake, follower.clock) as listener:
+        host, port = listener.getsockname()[:2]
         say(f"Records are taken at http://{f'[{host}]' if ':' in host else host}:{port}/, by POST of JSON.")
         yield
 
@@ -128,20 +130,20 @@ def followed(release: Release, voice: Voice, *, once: bool) -> bool:
     """Follow a stream until SIGTERM or an interrupt; whether the last look went well."""
     from wpinq.apps.cli.interrupt import ending, interruptible
 
-    stop, follower, said, well = threading.Event(), release.follow(), "", True
+    stop, follower, last_error, well = threading.Event(), release.follow(), "", True
     every = 60.0 if release.file.stream is None else release.file.stream.every
     try:
         with ending(stop), _door(release, follower, once=once):
             while True:
                 interruptible()
                 try:
-                    for one in follower.step():
-                        voice.tell(one)
-                    well, said = True, ""
+                    for outcome in follower.step():
+                        voice.tell(outcome)
+                    well, last_error = True, ""
                 except WpinqError as error:  # of a broker that is away, say: what came is read when it is back
-                    if str(error) != said:
+                    if str(error) != last_error:
                         voice.tell(error)
-                    well, said = False, str(error)
+                    well, last_error = False, str(error)
                 voice.after(well=well)
                 if once or stop.wait(every):
                     return well

@@ -78,14 +78,14 @@ def read(line: str, records: Collection) -> Question:
 
 def _options(text: str) -> tuple[str, dict[str, list[str]]]:
     """What stands before the options at the end of a line, and these."""
-    found: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     while match := OPTION.search(text):
         word, value = match[1].lower(), match[2]
-        found.setdefault(word, []).insert(0, value[1:-1] if value[0] in "\"'" else value)
+        options.setdefault(word, []).insert(0, value[1:-1] if value[0] in "\"'" else value)
         text = text[: match.start()]
-    if twice := [word for word, values in found.items() if len(values) > 1 and word != "bounds"]:
+    if twice := [word for word, values in options.items() if len(values) > 1 and word != "bounds"]:
         raise PlanError(f"{twice[0]} is given twice.")
-    return text, found
+    return text, options
 
 
 def _measured(text: str, options: dict[str, list[str]], records: Collection) -> Question:
@@ -111,8 +111,8 @@ def _selected(text: str, options: dict[str, list[str]], records: Collection) -> 
     keys = options.pop("keys", None)
     groups = None if keys is None else parse_bins(keys[0], prepare(text, tables, bounds).schema)
     costs: dict[str, Any] = {word: values[0] for word, values in options.items()}
-    asked: QuotedSql = quoted(text, tables, keys=groups, bounds=bounds, **costs)
-    return Question(priced_sql(asked, None), asked.charge)
+    quote: QuotedSql = quoted(text, tables, keys=groups, bounds=bounds, **costs)
+    return Question(priced_sql(quote, None), quote.charge)
 
 
 def collection(text: str, records: Collection) -> Collection:
@@ -126,12 +126,12 @@ def collection(text: str, records: Collection) -> Collection:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise PlanError(f"this cannot be read: {text.strip()[:60]!r}; write for example {EXAMPLE}") from None
     try:
-        found = _value(tree, records)
+        made = _value(tree, records)
     except RecursionError:
         raise PlanError("this plan is too deep.") from None
-    if not hasattr(found, "_node"):
+    if not hasattr(made, "_node"):
         raise PlanError(f"a plan begins with {RECORDS}; write for example {EXAMPLE}")
-    result: Collection = found
+    result: Collection = made
     return result
 
 
@@ -159,13 +159,13 @@ def _applied(name: str, of: Any, call: ast.Call, records: Collection) -> Any:
     """An operator, applied to plain arguments."""
     if not hasattr(of, "_node"):
         raise PlanError(f"{name}: a plan begins with {RECORDS}; write for example {EXAMPLE}")
-    given: Sequence[Any] = [_value(one, records) for one in call.args]
+    arguments: Sequence[Any] = [_value(argument, records) for argument in call.args]
     words = {word.arg or "**": _value(word.value, records) for word in call.keywords}
-    if name == "map" and len(given) > 1 and all(isinstance(one, str) for one in given):
-        given = [", ".join(given)]
+    if name == "map" and len(arguments) > 1 and all(isinstance(argument, str) for argument in arguments):
+        arguments = [", ".join(arguments)]
     operator = getattr(of, name)
     try:
-        inspect.signature(operator).bind(*given, **words)
+        inspect.signature(operator).bind(*arguments, **words)
     except TypeError as error:
         raise PlanError(f"{name}: {error}.") from None
-    return operator(*given, **words)
+    return operator(*arguments, **words)

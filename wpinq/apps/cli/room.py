@@ -62,8 +62,8 @@ def check_room() -> None:
 def why(error: OSError | MemoryError) -> str:
     """What the system refused, without names or content of files, and what stays true of what was paid."""
     number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno
-    said = _WHY.get(number or 0) or f"the system refused: {os.strerror(number or errno.EIO).lower()}; see to it"
-    return f"{said}; {STAYS}."
+    reason = _WHY.get(number or 0) or f"the system refused: {os.strerror(number or errno.EIO).lower()}; see to it"
+    return f"{reason}; {STAYS}."
 
 
 def _mode(descriptor: int) -> int:

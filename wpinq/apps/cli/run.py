@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wpinq.apps.cli import arguments, options
-from wpinq.apps.cli.bins import GRAMMAR, ask, told
+from wpinq.apps.cli.bins import GRAMMAR, ask, reading_note
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.outputs import check_outputs, write_json
 from wpinq.apps.cli.stream import Stream, streams
@@ -37,7 +37,7 @@ SHOWN = 12
 @arguments.over(arguments.protected)
 def run(
     dataflow: options.DataflowName,
-    place: Input,
+    data: Input,
     *,
     budget: options.Budget = None,
     observe: Observed = None,
@@ -58,24 +58,26 @@ def run(
     Its measurements are charged all together or not at all, unless it observes one before it makes the next.
     """
     script = find(dataflow)
-    asked = _asked(observe or [])
-    if streams(place.source, follow=follow or listen is not None):
+    asked = _bins_by_name(observe or [])
+    if streams(data.source, follow=follow or listen is not None):
         from wpinq.apps.cli.streamed import Outputs, answer, heard
 
-        store = None if listen is None else heard(place)
-        _refuse_of_stream(place, processes=place.engine is not None)
-        stream = Stream(place, script, budget, every, lateness, recover, keep)
+        store = None if listen is None else heard(data)
+        _refuse_of_stream(data, processes=data.engine is not None)
+        stream = Stream(data, script, budget, every, lateness, recover, keep)
         answer(stream, load(dataflow), asked, Outputs(json, to or (), status, metrics, listen, store))
         return
-    if given := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status),
+    if misplaced := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status),
                                                  ("--metrics", metrics)) if value]:  # fmt: skip
-        raise PlanError(f"{given[0]}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one).")
-    if place.index and recover is not None:
+        raise PlanError(
+            f"{misplaced[0]}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one)."
+        )
+    if data.index and recover is not None:
         raise PlanError("--index: leave it out beside --recover, which keeps the records itself.")
-    check_outputs({"--json": (json, ())}, {*place.places(), script.resolve()})
+    check_outputs({"--json": (json, ())}, {*data.files(), script.resolve()})
     loaded = load(dataflow)
-    through = None if recover is None else partial(recovering, place=recover, script=script)
-    measurements, questions = begin(loaded, of_script(place, script), budget, asked, through)
+    through = None if recover is None else partial(recovering, folder=recover, script=script)
+    measurements, questions = begin(loaded, of_script(data, script), budget, asked, through)
     answers = {item: measurements[item].observe_many(bins).tolist() for item, bins in questions.items()}
     if json is not None:
         write_json(
@@ -94,18 +96,18 @@ def run(
 
 def begin(
     script: Dataflow,
-    place: Input,
+    data: Input,
     budget: str | None,
-    asked: Mapping[str, Sequence[str]],
+    bins: Mapping[str, Sequence[str]],
     through: Callable[[Collection], Collection] | None = None,
 ) -> tuple[dict[str, Measurement], dict[str, list[Any]]]:
     """Check script, columns, budget and bins, and only then protect the input and measure it.
 
     Args:
         script: The dataflow.
-        place: The input.
+        data: The input.
         budget: Epsilon, as it was written.
-        asked: Bins by name of a measurement, as they were written.
+        bins: Bins by name of a measurement, as they were written.
         through: What is done to the protected records before the script is given them.
 
     Returns:
@@ -114,41 +116,41 @@ def begin(
     from wpinq.exact import positive
 
     amount = None if budget is None else positive(budget, "--budget")
-    rehearsal = rehearsed(script, place.empty(amount))
-    known, several = rehearsal.measurements, scripted(place)
-    questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
+    rehearsal = rehearsed(script, data.empty(amount))
+    known, several = rehearsal.measurements, scripted(data)
+    questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins.items()}
     if several is not None:
         several.rehearse(known)
-    views = place.protect(amount)
+    views = data.protect(amount)
     views = views if through is None else through(views)
     if several is not None:
         several.begin(views)
     measurements = rehearsal.charge(views)
     if several is not None:
         several.know(measurements)
-    for name in asked:
+    for name in bins:
         chosen(measurements, name)
     return measurements, questions
 
 
-def of_script(place: Input, script: Path) -> Input:
+def of_script(data: Input, script: Path) -> Input:
     """The input, of which several processes are told the plans of the script, or where they cannot be, the script."""
-    if place.engine is None:
-        return place
+    if data.engine is None:
+        return data
     from wpinq.apps.scripts.distributed import ScriptProcesses
     from wpinq.distributed.processes import Processes
 
-    engine = place.engine
-    return replace(place, engine=ScriptProcesses(engine, script)) if isinstance(engine, Processes) else place
+    engine = data.engine
+    return replace(data, engine=ScriptProcesses(engine, script)) if isinstance(engine, Processes) else data
 
 
-def scripted(place: Input) -> ScriptProcesses | None:
+def scripted(data: Input) -> ScriptProcesses | None:
     """The processes that are told the plans of a script, if there are several."""
-    if place.engine is None:
+    if data.engine is None:
         return None
     from wpinq.apps.scripts.distributed import ScriptProcesses
 
-    return place.engine if isinstance(place.engine, ScriptProcesses) else None
+    return data.engine if isinstance(data.engine, ScriptProcesses) else None
 
 
 ONE = "one process reads it; what comes from several hosts is sent to one topic of Kafka (wpinq/docs/live.md)"
@@ -164,35 +166,35 @@ OF_FILES = {
 """Options that a stream does not have, and why."""
 
 
-def _refuse_of_stream(place: Input, **given: bool) -> None:
+def _refuse_of_stream(data: Input, **options: bool) -> None:
     """Refuse the options of files that were given for a stream.
 
     Raises:
         PlanError: There is one.
     """
-    form = {name: value is not None for name, value in place.words.items() if name != "header"}
-    form = {name: form.get(name, False) for name in form if "://" in place.source or name in ("table", "tz")}
+    form = {name: value is not None for name, value in data.words.items() if name != "header"}
+    form = {name: form.get(name, False) for name in form if "://" in data.source or name in ("table", "tz")}
     form.pop("format", None)
-    found = {
+    present = {
         **form,
-        **given,
-        "data-version": place.version is not None,
-        "no-header": not place.words.get("header", True),
-        "index": place.index,
+        **options,
+        "data-version": data.version is not None,
+        "no-header": not data.words.get("header", True),
+        "index": data.index,
     }
-    for option in (option for option in OF_FILES if found.get(option)):
-        raise PlanError(f"--{option}: leave it out, {place.source} is a stream: {OF_FILES[option]}.")
+    for option in (option for option in OF_FILES if present.get(option)):
+        raise PlanError(f"--{option}: leave it out, {data.source} is a stream: {OF_FILES[option]}.")
 
 
-def _asked(observe: Sequence[str]) -> dict[str, list[str]]:
+def _bins_by_name(observe: Sequence[str]) -> dict[str, list[str]]:
     """The texts of the bins by measurement."""
-    asked: dict[str, list[str]] = {}
+    bins_of: dict[str, list[str]] = {}
     for text in observe:
         name, equals, bins = text.partition("=")
         if not equals or not name:
             raise BinError(f"--observe {text!r}: write NAME=BINS, for example NAME=1..1000.")
-        asked.setdefault(name, []).append(bins)
-    return asked
+        bins_of.setdefault(name, []).append(bins)
+    return bins_of
 
 
 def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any]) -> dict[str, Any]:
@@ -224,8 +226,8 @@ def _show(
     typer.echo(protects_line(next(iter(measurements.values())).node))
     for name, bins in questions.items():
         half = measurements[name].interval(LEVEL)
-        if said := told(bins, measurements[name].node.schema):
-            typer.echo(said, err=True)
+        if note := reading_note(bins, measurements[name].node.schema):
+            typer.echo(note, err=True)
         typer.echo(f"\n{name}: " + "\n".join(noise_lines(measurements[name])))
         for item, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
             typer.echo(f"  {written(item)}  {released(value, half)}")

@@ -25,11 +25,11 @@ def serve(file: File) -> None:
     from wpinq.apps.serve.tokens import Tokens
 
     config = read(file)
-    place = listening(config.server)
-    with place:
+    listener = listening(config.server)
+    with listener:
         catalogue = opened(config)
         tokens = Tokens(catalogue.home / config.server.tokens)
-        host, port = place.getsockname()[:2]
+        host, port = listener.getsockname()[:2]
         kind = "https" if config.server.certificate else "http"
         typer.echo(f"Serving {', '.join(catalogue.data)} at {kind}://{f'[{host}]' if ':' in host else host}:{port}")
-        run(catalogue, tokens, place)
+        run(catalogue, tokens, listener)

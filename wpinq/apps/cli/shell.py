@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @arguments.over(arguments.protected)
-def shell(dataflow: options.DataflowName, place: Input, *, budget: options.Budget = None) -> None:
+def shell(dataflow: options.DataflowName, data: Input, *, budget: options.Budget = None) -> None:
     """Observe the measurements of a dataflow script, and ask new questions; `help` lists the commands.
 
     A new question is priced first, and charged by a line `yes` after it. Where standard input is not a terminal, its
@@ -32,12 +32,12 @@ def shell(dataflow: options.DataflowName, place: Input, *, budget: options.Budge
 
     opened: list[Collection] = []
 
-    def kept(views: Collection) -> Collection:
+    def remembered(views: Collection) -> Collection:
         opened.append(views)
         return views
 
-    measurements, _ = begin(load(dataflow), of_script(place, find(dataflow)), budget, {}, kept)
-    commands = Commands(measurements, opened[0], {*place.places(), find(dataflow).resolve()})
+    measurements, _ = begin(load(dataflow), of_script(data, find(dataflow)), budget, {}, remembered)
+    commands = Commands(measurements, opened[0], {*data.files(), find(dataflow).resolve()})
     if sys.stdin.isatty():
         from wpinq.apps.cli.prompt import lines
 

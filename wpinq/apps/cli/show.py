@@ -26,13 +26,13 @@ SPENT_ALL = (
 )
 
 
-def written(one: Any) -> str:
+def written(bin_: Any) -> str:
     """A bin as `parse_bins` reads it, without what would move a terminal's cursor.
 
     >>> written(("ann", 3)), written("Page 1")
     ('ann:3', 'Page 1')
     """
-    return printable(":".join(map(str, one if isinstance(one, tuple) else (one,))))
+    return printable(":".join(map(str, bin_ if isinstance(bin_, tuple) else (bin_,))))
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> str:
@@ -57,12 +57,12 @@ def released(value: float, half: float) -> str:
     return f"{rounded(value, half):,}"
 
 
-def noise_lines(one: Measurement) -> list[str]:
+def noise_lines(measurement: Measurement) -> list[str]:
     """How far noise moves each answer of a measurement, and what else answers differ by."""
     from wpinq.core import biases
 
-    beside = beside_noise(biases(one.node))
-    return [of_noise(one.interval(LEVEL), LEVEL, "each"), *([beside] if beside else [])]
+    beside = beside_noise(biases(measurement.node))
+    return [of_noise(measurement.interval(LEVEL), LEVEL, "each"), *([beside] if beside else [])]
 
 
 def protected(node: Node) -> list[str]:
@@ -110,8 +110,8 @@ def shown(answer: Answer, ledgers: list[Ledger], *, free: bool) -> str:
         lines.append(f"\n{groups} are left out where the noisy count is below {answer.threshold:g}: {why}.")
     if len(answer) > ROWS:
         lines.append(f"... and {len(answer) - ROWS:,} more rows; wpinq sql --json OUT writes them all")
-    for place, name in enumerate(names):
-        cells = [(row[place], ends[place]) for row, ends in zip(answer.rows, answer.intervals, strict=True)]
+    for index, name in enumerate(names):
+        cells = [(row[index], ends[index]) for row, ends in zip(answer.rows, answer.intervals, strict=True)]
         far = [max(ends[1] - value, value - ends[0]) for value, ends in cells if ends]
         if far:
             lines.append(f"\n{name}: {of_noise(max(far), Fraction(95, 100))}.")
@@ -131,8 +131,8 @@ def shown(answer: Answer, ledgers: list[Ledger], *, free: bool) -> str:
 
 def _lost(loss: Answer) -> str:
     """What the answer leaves out, as a sentence."""
-    told = zip(loss.rows, loss.intervals, strict=True)
-    lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in told if ends)
+    losses = zip(loss.rows, loss.intervals, strict=True)
+    lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in losses if ends)
     more = "".join(f" ({clause})" for clause in loss.bias)
     return f"Left out, with probability 95% each, for epsilon {loss.cost['epsilon']:g}: {lost}{more}."
 

@@ -40,11 +40,11 @@ def spoken(text: str, options: Mapping[str, Sequence[str]], words: Sequence[str]
     >>> spoken("protect(unit=...): no column 'a'.", known)
     "--unit: no column 'a'."
     """
-    own = [re.escape(word) for word in words if "=" in word]
-    parts = re.split(f"({'|'.join(own)})", text) if own else [text]
+    assignments = [re.escape(word) for word in words if "=" in word]
+    parts = re.split(f"({'|'.join(assignments)})", text) if assignments else [text]
     return "".join(
-        part if place % 2 else _SPOKEN.sub(lambda match: _said(match, options), part)
-        for place, part in enumerate(parts)
+        part if index % 2 else _SPOKEN.sub(lambda match: _with_options(match, options), part)
+        for index, part in enumerate(parts)
     )
 
 
@@ -53,33 +53,39 @@ def options_of(command: Any, words: Sequence[str]) -> dict[str, list[str]]:
     for word in words:
         if word in (command.list_commands(None) if hasattr(command, "list_commands") else ()):
             command = command.get_command(None, word)
-    return {one.name: [*one.opts, *one.secondary_opts] for one in command.params if one.param_type_name == "option"}
+    return {
+        parameter.name: [*parameter.opts, *parameter.secondary_opts]
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+    }
 
 
-def _said(match: re.Match[str], options: Mapping[str, Sequence[str]]) -> str:
+def _with_options(match: re.Match[str], options: Mapping[str, Sequence[str]]) -> str:
     if match["call"] is None:
         return _option(match["name"], match["value"], options, {}) or match[0]
     renamed = OF_USERS if match["call"] in ("users", "wpinq.users", "Unit") else {}
-    said = [_option(one["name"], one["value"], options, renamed) for one in _GIVEN.finditer(match["given"])]
-    return ", ".join(one for one in said if one) or match[0]
+    replaced = [
+        _option(argument["name"], argument["value"], options, renamed) for argument in _GIVEN.finditer(match["given"])
+    ]
+    return ", ".join(text for text in replaced if text) or match[0]
 
 
 def _option(name: str, value: str, options: Mapping[str, Sequence[str]], renamed: Mapping[str, str]) -> str:
     """An option with its value as one writes them; nothing where the command has none."""
-    found = options.get(renamed.get(name, OTHER.get(name, name)))
-    if not found:
+    spellings = options.get(renamed.get(name, OTHER.get(name, name)))
+    if not spellings:
         return ""
     if value == "False":
-        return found[1] if len(found) > 1 else f"no {found[0]}"
+        return spellings[1] if len(spellings) > 1 else f"no {spellings[0]}"
     if value in ("", "...", "None", "True"):
-        return found[0]
+        return spellings[0]
     if "users(" in value:
         column, *more = value.partition("(")[2].removesuffix(")").split(", ")
-        rest = [_option(*one.partition("=")[::2], options, OF_USERS) for one in more if "=" in one]
-        return " ".join([found[0], column.strip("'"), *filter(None, rest)])
+        rest = [_option(*argument.partition("=")[::2], options, OF_USERS) for argument in more if "=" in argument]
+        return " ".join([spellings[0], column.strip("'"), *filter(None, rest)])
     if name == "bounds" and (ends := re.fullmatch(r"\{'([^']*)': \(.*\)\}", value)):
-        return f"{found[0]} '{ends[1]}=LOW..HIGH'"
-    return f"{found[0]} {_written(value)}"
+        return f"{spellings[0]} '{ends[1]}=LOW..HIGH'"
+    return f"{spellings[0]} {_written(value)}"
 
 
 def _written(value: str) -> str:

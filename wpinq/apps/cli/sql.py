@@ -40,7 +40,7 @@ def _functions(wanted: bool) -> None:
 @arguments.over(of_tables)
 def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="SELECT page, COUNT(*) AS c FROM views GROUP BY page")],
-    place: Tables,
+    data: Tables,
     *,
     source: Annotated[
         list[str],
@@ -122,83 +122,89 @@ def sql(
     from wpinq.query.budget_split import shared
     from wpinq.query.explained import explains
 
-    places, free = place.read(source, public or [])
+    inputs, free = data.read(source, public or [])
     behind = explains(query)
     query, explain = behind or query, explain or behind is not None
-    _check(places, epsilon, rho, budget)
-    given = {"epsilon": epsilon, "rho": rho, "delta": delta, "show-loss": show_loss, "budget": budget}
-    cost, bell, chance, loss, amount = _amounts(given)
+    _check(inputs, epsilon, rho, budget)
+    texts = {"epsilon": epsilon, "rho": rho, "delta": delta, "show-loss": show_loss, "budget": budget}
+    cost, bell, chance, loss, amount = _amounts(texts)
     noise = mechanism or ("geometric" if bell is None else "gaussian")
     whole = (cost or Fraction(0)) + (loss or 0)
-    own = ledger_delta or _delta(chance, whole if bell is None else None, amount) or None
-    places = {name: replace(one, delta=own, rho=ledger_rho) for name, one in places.items()}
-    read = set[Path]().union(*(one.places() for one in places.values()), *(one.place.places() for one in free.values()))
+    delta_of_ledger = ledger_delta or _delta(chance, whole if bell is None else None, amount) or None
+    inputs = {name: replace(table, delta=delta_of_ledger, rho=ledger_rho) for name, table in inputs.items()}
+    read = set[Path]().union(
+        *(table.files() for table in inputs.values()), *(table.data.files() for table in free.values())
+    )
     check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
-    with rehearsed(places) as empty:
-        asked = prepare(query, {**free, **empty}, limits)
-        _insist_on_read(asked, places, empty)
-        groups = None if keys is None else read_keys(keys, asked.schema)
-        shared(asked, Terms(cost, noise, bell, chance, call="sql"), given=groups is not None or not asked.keys)
+    with rehearsed(inputs) as empty:
+        statement = prepare(query, {**free, **empty}, limits)
+        _insist_on_read(statement, inputs, empty)
+        groups = None if keys is None else read_keys(keys, statement.schema)
+        shared(statement, Terms(cost, noise, bell, chance, call="sql"), listed=groups is not None or not statement.keys)
         if explain:
-            for one in places.values():
-                one.insist_on_a_number()
-            asked.explain(cost, groups is not None, bell)
-            typer.echo(protects_line(asked.groups._node))
-            if asked.keys and groups is None and chance is not None:
+            for table in inputs.values():
+                table.insist_on_a_number()
+            statement.explain(cost, groups is not None, bell)
+            typer.echo(protects_line(statement.groups._node))
+            if statement.keys and groups is None and chance is not None:
                 _publishing(quoted(query, {**free, **empty}, epsilon=cost, rho=bell, mechanism=noise, delta=chance,
                                    bounds=limits), chance)  # fmt: skip
             return
-    if asked.keys and groups is None and chance is None:
+    if statement.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
-    tables = protect(places, amount, epsilon=whole, rho=bell)
-    ledgers = {one.ledger.identity: one.ledger for table in tables.values() for one in sources(table._node)}
-    before = [one.remaining() for one in ledgers.values()]
+    tables = protect(inputs, amount, epsilon=whole, rho=bell)
+    ledgers = {
+        source_data.ledger.identity: source_data.ledger
+        for table in tables.values()
+        for source_data in sources(table._node)
+    }
+    before = [account.remaining() for account in ledgers.values()]
     answer = answered(
         query, {**free, **tables}, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits,
         analyst=analyst, loss=loss,
     )  # fmt: skip
     if json is not None:
         write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
-    nothing = before == [one.remaining() for one in ledgers.values()]
+    nothing = before == [account.remaining() for account in ledgers.values()]
     typer.echo(shown(answer, list(ledgers.values()), free=nothing))
 
 
-def _insist_on_read(asked: Statement, places: Mapping[str, Input], empty: Mapping[str, Collection]) -> None:
+def _insist_on_read(statement: Statement, inputs: Mapping[str, Input], empty: Mapping[str, Collection]) -> None:
     """Refuse a table that the query does not read."""
     from wpinq.core import sources
 
-    read_by = {id(data.reader) for data in sources(asked.groups._node)}
-    ways = {one.through[1] for one in places.values() if one.through}
-    unread = {name for name, one in empty.items() if id(sources(one._node)[0].reader) not in read_by}
-    if unread := {name for name in unread if (places[name].name or name) not in ways}:
+    read_by = {id(data.reader) for data in sources(statement.groups._node)}
+    ways = {table.through[1] for table in inputs.values() if table.through}
+    unread = {name for name, collection in empty.items() if id(sources(collection._node)[0].reader) not in read_by}
+    if unread := {name for name in unread if (inputs[name].name or name) not in ways}:
         raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
 
 
-def _publishing(asked: QuotedSql, delta: Fraction) -> None:
+def _publishing(quote: QuotedSql, delta: Fraction) -> None:
     """Say what publishing groups that nobody named leaves out, which follows from the price."""
     from wpinq.postprocess.shown import of_threshold
 
-    if asked.threshold is not None:
-        typer.echo(f"Published at delta {decimal(delta)}: {of_threshold(asked.threshold)}.")
+    if quote.threshold is not None:
+        typer.echo(f"Published at delta {decimal(delta)}: {of_threshold(quote.threshold)}.")
 
 
-def _check(places: Mapping[str, Input], epsilon: str | None, rho: str | None, budget: str | None) -> None:
+def _check(inputs: Mapping[str, Input], epsilon: str | None, rho: str | None, budget: str | None) -> None:
     """Refuse two prices or none, and a budget that cannot pay."""
     if (epsilon is None) is (rho is None):
         raise PlanError("sql: give --epsilon, what it costs, or --rho, with Gaussian noise; --ledger-rho is the budget "
                         "of a new ledger.")  # fmt: skip
-    if rho is not None and budget is not None and any(one.accounting != "renyi" for one in places.values()):
+    if rho is not None and budget is not None and any(table.accounting != "renyi" for table in inputs.values()):
         raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
                         "--ledger-delta; or give --ledger-rho instead of it.")  # fmt: skip
 
 
-def _amounts(given: Mapping[str, str | None]) -> list[Fraction | None]:
+def _amounts(texts: Mapping[str, str | None]) -> list[Fraction | None]:
     """Amounts as options give them."""
     from wpinq.exact import positive
 
-    return [None if text is None else positive(text, f"--{option}") for option, text in given.items()]
+    return [None if text is None else positive(text, f"--{option}") for option, text in texts.items()]
 
 
 def read_keys(path: Path, schema: Schema) -> list[Any]:

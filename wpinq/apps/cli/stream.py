@@ -54,7 +54,7 @@ class Stream:
     """Records that come for as long as the command runs, as the command line names them.
 
     Attributes:
-        place: "-" for lines of a web log, a topic, or a path or pattern of files that grow; their ledger is kept beside
+        data: "-" for lines of a web log, a topic, or a path or pattern of files that grow; their ledger is kept beside
             the files, or in memory, where nothing else is said.
         script: The dataflow script.
         budget: Epsilon, as it was written.
@@ -65,7 +65,7 @@ class Stream:
         stop: Set when the process shall end.
     """
 
-    place: Input
+    data: Input
     script: Path
     budget: str | None
     every: float
@@ -79,9 +79,9 @@ class Stream:
         """The topic, if it is one."""
         from wpinq.streaming.kafka import from_url, kafka
 
-        if not self.place.source.startswith(TOPIC):
+        if not self.data.source.startswith(TOPIC):
             return None
-        found, form = from_url(self.place.source), self.place.words.get("format")
+        found, form = from_url(self.data.source), self.data.words.get("format")
         if form is None:
             return found
         return kafka(found.brokers, found.topic, form=form, arrived=found.arrived, config=dict(found.config))
@@ -100,7 +100,7 @@ class Stream:
         from wpinq.sources.columns import chosen as picked
         from wpinq.streaming.messages import log_of
 
-        columns, topic = parse_columns(self.place.columns), self.topic
+        columns, topic = parse_columns(self.data.columns), self.topic
         log = None if topic is None else log_of(topic.form)
         if topic is not None and log is None:
             if columns is None:
@@ -112,39 +112,39 @@ class Stream:
             names = None if columns is None else [name for name in columns if name not in arrived]
             picks = picked(log.kinds, names, "a web log")
             return {**{column.name: column.kind.value for column in picks}, **arrived}
-        schema = self.lines().schema if self.place.source == LINES else self.place.schema()
+        schema = self.lines().schema if self.data.source == LINES else self.data.schema()
         return {column.name: column.kind.value for column in schema}
 
     def lines(self) -> TextReader:
         """What reads the lines of standard input."""
         from wpinq.sources import open_lines
 
-        return open_lines("standard input", parse_columns(self.place.columns), **self.place.words)
+        return open_lines("standard input", parse_columns(self.data.columns), **self.data.words)
 
     def rehearse(self, script: Dataflow) -> Rehearsal:
         """Run the script over a source in memory, so that its errors show before anything is charged."""
-        views = self.empty(replace(self.place, rho=None, accounting=None), None)
+        views = self.empty(replace(self.data, rho=None, accounting=None), None)
         result = rehearsed(script, views)
         views.close()
         return result
 
-    def empty(self, place: Input, budget: Fraction | None) -> Live:
+    def empty(self, data: Input, budget: Fraction | None) -> Live:
         """A source in memory that is protected alike, with a budget; without any there is no limit."""
         from wpinq.streaming.source import live
 
-        endless = budget is None and place.rho is None
+        endless = budget is None and data.rho is None
         return live(
-            self.kinds(), name=place.name or "stream", unit=place.unit, where=place.where, derive=place.derive,
-            **({"rho": LIMITLESS} if endless else place.promise(budget)),
+            self.kinds(), name=data.name or "stream", unit=data.unit, where=data.where, derive=data.derive,
+            **({"rho": LIMITLESS} if endless else data.promise(budget)),
         )  # fmt: skip
 
     def taken(self) -> set[Path]:
         """Files that no answers may be written to: what is read, if it is files, and the ledger."""
-        if self.place.source == LINES or self.topic is not None:
-            return {self.place.ledger.resolve()} if self.place.ledger else set()
-        return self.place.places()
+        if self.data.source == LINES or self.topic is not None:
+            return {self.data.ledger.resolve()} if self.data.ledger else set()
+        return self.data.files()
 
-    def kept(self, windows: Sequence[int]) -> int:
+    def epochs_held(self, windows: Sequence[int]) -> int:
         """For how many epochs what came is held.
 
         Args:
@@ -175,19 +175,19 @@ class Stream:
         from wpinq.streaming.kafka import reach
         from wpinq.streaming.source import live
 
-        name, place = self._home()
-        if self.budget is None and self.place.rho is None:
+        name, ledger = self._home()
+        if self.budget is None and self.data.rho is None:
             raise PlanError("--budget: a stream needs one each time, that of its ledger; it holds for all that comes.")
         amount = None if self.budget is None else positive(self.budget, "--budget")
-        if self.recover is not None and place is None:
+        if self.recover is not None and ledger is None:
             raise PlanError("--recover: give --ledger PATH too; one in memory is lost with the process.")
         if (topic := self.topic) is not None:
             reach(topic)
         return live(
-            self.kinds(), ledger=place, name=self.place.name or name,
-            lateness=dt.timedelta(seconds=self.lateness), unit=self.place.unit, where=self.place.where,
-            derive=self.place.derive, keep=keep,
-            recover=self.recover, **self.place.promise(amount),
+            self.kinds(), ledger=ledger, name=self.data.name or name,
+            lateness=dt.timedelta(seconds=self.lateness), unit=self.data.unit, where=self.data.where,
+            derive=self.data.derive, keep=keep,
+            recover=self.recover, **self.data.promise(amount),
         )  # fmt: skip
 
     def _home(self) -> tuple[str, Path | None]:
@@ -196,27 +196,27 @@ class Stream:
         from wpinq.sources.files import Files
         from wpinq.sources.form import file_form
 
-        if self.place.source == LINES:
-            return "stdin", self.place.ledger
+        if self.data.source == LINES:
+            return "stdin", self.data.ledger
         if (topic := self.topic) is not None:
-            return topic.topic, self.place.ledger
-        result = Files.find(self.place.source, file_form(self.place.words.get("format")))
-        return result.name, self.place.ledger or beside(result.path)
+            return topic.topic, self.data.ledger
+        result = Files.find(self.data.source, file_form(self.data.words.get("format")))
+        return result.name, self.data.ledger or beside(result.path)
 
     def feed(self, views: Live) -> Callable[[], bool]:
         """What sends the records of one epoch, and tells whether more can come."""
-        if self.place.source == LINES:
+        if self.data.source == LINES:
             blocks: queue.Queue[bytes | None] = queue.Queue(WAITING)
             threading.Thread(target=_read, args=(sys.stdin.buffer, blocks), name="wpinq reads", daemon=True).start()
             return partial(_take, views, blocks, self, self.lines())
-        return partial(_look, views, self.topic or self.place.source, self)
+        return partial(_look, views, self.topic or self.data.source, self)
 
 
 def _look(views: Live, source: Topic | str, stream: Stream) -> bool:
     """Wait, and see what has come."""
     interruptible()
     ends = stream.stop.wait(stream.every)
-    form = Words() if stream.topic else stream.place.words
+    form = Words() if stream.topic else stream.data.words
     views.follow(
         source, format=form.get("format"), separator=form.get("separator"), decimal=form.get("decimal"),
         encoding=form.get("encoding"),

@@ -77,7 +77,7 @@ class Outputs:
         return open_sinks([*self.to, *([] if file is None else [f"json:{file}"])], "--to")
 
 
-def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]], outputs: Outputs) -> None:
+def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]], outputs: Outputs) -> None:
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.apps.cli.show import LEVEL, protects_line
     from wpinq.core import WindowedMeasurement
@@ -87,25 +87,25 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]],
     windowed = [item for item in known.values() if isinstance(item, WindowedMeasurement)]
     if any(not entry.timed for entry in windowed):
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
-    bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
-    keep, sinks = stream.kept([item.span for item in windowed]), outputs.sinks(stream.taken())
+    bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins_of.items()}
+    keep, sinks = stream.epochs_held([item.span for item in windowed]), outputs.sinks(stream.taken())
     with closing(stream.open(keep)) as views, ending(stream.stop):
         closed = 0 if views._journal is None else views._journal.closed
-        kept = KeptDataflow(stream.recover, stream.digest, closed, whole=rehearsal.whole)
-        measurements = rehearsal.charge(views, kept.check)
-        kept.keep(measurements)
-        questions = Questions(views._data.version, measurements, bins, kept.since, LEVEL)
+        dataflow = KeptDataflow(stream.recover, stream.digest, closed, whole=rehearsal.whole)
+        measurements = rehearsal.charge(views, dataflow.check)
+        dataflow.keep(measurements)
+        questions = Questions(views._data.version, measurements, bins, dataflow.since, LEVEL)
         say(protects_line(views._node))  # what is printed on standard output is answers alone
-        place = stream.recover
+        folder = stream.recover
         with (
-            closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery,
-            watched(views, outputs.metrics) as seen,
+            closing(Delivery(sinks, questions.stream, folder, keep, stop=stream.stop, tell=say)) as delivery,
+            watched(views, outputs.metrics) as refresh,
             door(stream, outputs),
         ):
-            _go_on(stream, views, Answers(views, questions, delivery), outputs, seen)
+            _go_on(stream, views, Answers(views, questions, delivery), outputs, refresh)
 
 
-def heard(place: Input) -> Appending:
+def heard(data: Input) -> Appending:
     """The file that what is sent is appended to, made where there is none.
 
     Raises:
@@ -119,13 +119,13 @@ def heard(place: Input) -> Appending:
     from wpinq.core import Kind
     from wpinq.sources.columns import named, parse_columns
 
-    if not place.source.endswith(".jsonl") or place.columns is None or any(one in place.source for one in "*?["):
+    if not data.source.endswith(".jsonl") or data.columns is None or any(wildcard in data.source for wildcard in "*?["):
         raise PlanError("--listen: INPUT is a file that what is sent is appended to, such as sent.jsonl; name its"
                         " columns with --columns.")  # fmt: skip
-    schema = named(parse_columns(place.columns), Kind.TEXT, None, "--columns")
-    if unsaid := [one.name for one in schema if one.kind not in TYPES]:
+    schema = named(parse_columns(data.columns), Kind.TEXT, None, "--columns")
+    if unsaid := [column.name for column in schema if column.kind not in TYPES]:
         raise PlanError(f"--columns: JSON cannot say {unsaid[0]}; take text.")
-    result = Appending(Path(place.source), schema)
+    result = Appending(Path(data.source), schema)
     result.begin()
     return result
 
@@ -142,10 +142,10 @@ def door(stream: Stream, outputs: Outputs) -> Iterator[None]:
         return
     from wpinq.apps.serve.intake import Form, taking
 
-    unit = stream.place.unit
+    unit = stream.data.unit
     form = Form(outputs.store.schema, None if unit is None else unit.column)
-    with taking(outputs.listen, form, outputs.store, lambda: dt.datetime.now(dt.UTC)) as place:
-        host, port = place.getsockname()[:2]
+    with taking(outputs.listen, form, outputs.store, lambda: dt.datetime.now(dt.UTC)) as listener:
+        host, port = listener.getsockname()[:2]
         say(f"Records are taken at {host}:{port}, by POST of JSON. They are appended to {outputs.store.path}, in the"
             " clear, and nothing of them is destroyed.")  # fmt: skip
         yield
@@ -172,7 +172,7 @@ def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
         endpoint.close()
 
 
-def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs, seen: Callable[[], None]) -> None:
+def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs, refresh: Callable[[], None]) -> None:
     """Answer epoch after epoch, after those that a sink has not got."""
     feed, going = stream.feed(views), True
     if views.epoch:
@@ -183,7 +183,7 @@ def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs, seen
         for release in answers.fresh():
             _print(release.rows, outputs.lines)
             answers.delivery.offer(release)
-        seen()
+        refresh()
         if outputs.status is not None:
             write_status(outputs.status, views, answers)
     answers.delivery.finish()

@@ -20,7 +20,7 @@ from wpinq.exact import positive
 
 @arguments.over(arguments.protected)
 def table(
-    place: Input,
+    data: Input,
     *,
     down: Annotated[
         str, typer.Option(help="The columns at the side of the table: age,town.", metavar="COLUMNS", show_default=False)
@@ -74,32 +74,34 @@ def table(
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
     if title is not None and not title.isprintable():
         raise PlanError("--title: holds what cannot be printed; write it in one line of UTF-8.")
-    keep = {*place.places(), *([categories.resolve()] if categories else [])}
+    keep = {*data.files(), *([categories.resolve()] if categories else [])}
     check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, keep)
     side, above = _columns(down), _columns(across)
     values, outside = read_categories(categories, [*side, *above]), None if listed else other
     cost = None if epsilon is None else positive(epsilon, "--epsilon")
     bell = None if rho is None else positive(rho, "--rho")
     noise = "geometric" if bell is None else "gaussian"
-    empty = layout(place.limitless(), side, above, values, other=outside, total=total)
+    empty = layout(data.limitless(), side, above, values, other=outside, total=total)
     priced = wpinq.sql(f"EXPLAIN {empty.query}", {"records": empty.records}, keys=empty.groups, epsilon=cost, rho=bell,
                        mechanism=noise)  # fmt: skip
     if explain:
         typer.echo(f"{priced}\n{protects_line(empty.records._node)}")
         return
-    own = place if bell is None else replace(place, rho=None)
+    spender = data if bell is None else replace(data, rho=None)
     records = (
-        own.protect_to_spend(cost, bell) if budget is None else own.protect_as_allowed(positive(budget, "--budget"))
+        spender.protect_to_spend(cost, bell)
+        if budget is None
+        else spender.protect_as_allowed(positive(budget, "--budget"))
     )
-    found = wpinq.table(
+    counts = wpinq.table(
         records, side, above, categories=values, other=outside, total=total, analyst=analyst, epsilon=cost, rho=bell,
         mechanism=noise,
     )  # fmt: skip
     if html is not None:
-        found.html(html, title)
+        counts.html(html, title)
     if save is not None:
-        found.save(save)
-    typer.echo("\n".join([*([title, ""] if title else []), repr(found), budget_line(sources(records._node)[0].ledger),
+        counts.save(save)
+    typer.echo("\n".join([*([title, ""] if title else []), repr(counts), budget_line(sources(records._node)[0].ledger),
                           *(f"Written: {path}" for path in (html, save) if path is not None)]))  # fmt: skip
 
 
@@ -125,11 +127,11 @@ def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]
     try:
         text = path.read_text("utf-8-sig")
         if text.lstrip().startswith("{"):
-            found = msgspec.json.decode(text, type=dict[str, list[str | int | bool]])
-            if len(json.loads(text, object_pairs_hook=list)) > len(found):
+            lists = msgspec.json.decode(text, type=dict[str, list[str | int | bool]])
+            if len(json.loads(text, object_pairs_hook=list)) > len(lists):
                 raise SourceError(f"{call}: lists a column twice.")
-            return {name: [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
-                    for name, values in found.items()}  # fmt: skip
+            return {name: [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+                    for name, values in lists.items()}  # fmt: skip
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     except (msgspec.DecodeError, RecursionError):

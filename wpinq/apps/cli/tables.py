@@ -45,56 +45,60 @@ class Tables:
         Raises:
             SourceError, PlanError: They or their options cannot be read.
         """
-        places = dict(named(text, "--from") for text in protected)
+        sources = dict(named(text, "--from") for text in protected)
         free = dict(named(text, "--public") for text in public)
-        if len(places) + len(free) < len(protected) + len(public) or places.keys() & free.keys():
+        if len(sources) + len(free) < len(protected) + len(public) or sources.keys() & free.keys():
             raise SourceError("--from, --public: two tables have one name; each needs its own.")
-        given = self._given([*places, *free])
-        found = {name: self._input(name, place, given) for name, place in places.items()}
-        if len(found) > 1:
-            found = {name: replace(one, name=one.name or name) for name, one in found.items()}
+        options = self._by_table([*sources, *free])
+        inputs = {name: self._input(name, source, options) for name, source in sources.items()}
+        if len(inputs) > 1:
+            inputs = {name: replace(table, name=table.name or name) for name, table in inputs.items()}
         elif self.words["ledger"]:
-            found = {name: replace(one, name=one.name or _known(one.ledger, name)) for name, one in found.items()}
-        found = {name: _led(name, found, ()) for name in found}
-        refused = [(word, name) for word, name in given if name in free and word not in FORMS]
+            inputs = {
+                name: replace(table, name=table.name or _known(table.ledger, name)) for name, table in inputs.items()
+            }
+        inputs = {name: _led(name, inputs, ()) for name in inputs}
+        refused = [(word, name) for word, name in options if name in free and word not in FORMS]
         if refused:
             word, name = refused[0]
             raise PlanError(f"--{word.replace('_', '-')} {name}: it is a public table, of which all is known.")
-        return found, {name: self._public(name, place, given) for name, place in free.items()}
+        return inputs, {name: self._public(name, source, options) for name, source in free.items()}
 
-    def _given(self, tables: Sequence[str]) -> dict[tuple[str, str | None], list[str]]:
+    def _by_table(self, tables: Sequence[str]) -> dict[tuple[str, str | None], list[str]]:
         """What was given to each option for each table, and for all."""
-        found: dict[tuple[str, str | None], list[str]] = {}
+        options: dict[tuple[str, str | None], list[str]] = {}
         for word in LISTED:
             for text in self.words[word] or ():
                 table, colon, value = text.partition(":")
-                own = len(tables) > 1 and colon and table.strip() in tables and not value.startswith(":")
-                found.setdefault((word, table.strip() if own else None), []).append(value if own else text)
-        twice = [word for (word, _), values in found.items() if len(values) > 1 and word != "derive"]
+                named_table = len(tables) > 1 and colon and table.strip() in tables and not value.startswith(":")
+                options.setdefault((word, table.strip() if named_table else None), []).append(
+                    value if named_table else text
+                )
+        twice = [word for (word, _), values in options.items() if len(values) > 1 and word != "derive"]
         if twice:
             option = f"--{twice[0].replace('_', '-')}"
             among = f", {option} {tables[0]}:VALUE, ..." if len(tables) > 1 else ""
             raise PlanError(f"{option}: is given twice; give one for each table{among}.")
-        return found
+        return options
 
-    def _input(self, name: str, place: str, given: Mapping[tuple[str, str | None], list[str]]) -> Input:
+    def _input(self, name: str, source: str, options: Mapping[tuple[str, str | None], list[str]]) -> Input:
         values: dict[str, Any] = {word: self.words[word] for word in PLAIN}
         for word in LISTED:
-            own = [*given.get((word, None), ()), *given.get((word, name), ())]
-            values[word] = (own if word == "derive" else own[-1]) if own else None
+            texts = [*options.get((word, None), ()), *options.get((word, name), ())]
+            values[word] = (texts if word == "derive" else texts[-1]) if texts else None
         if values["at_most"] is not None:
             _check_number(values["at_most"])
-            values["shared"] = values["shared"] and ("at_most", name) not in given
+            values["shared"] = values["shared"] and ("at_most", name) not in options
         auto = values["at_most"] == "auto" and values["bound_epsilon"] is None
         if auto:  # chosen by the query, for a part of what it costs
             values["at_most"] = None
             if (values["unit"] is None and values["through"] is None) or values["shared"] or values["bound_bins"]:
                 raise PlanError("--at-most auto: goes with --unit, without --shared and --bound-bins.")
-        return replace(arguments.protected(source=place, **values), auto=auto)
+        return replace(arguments.protected(source=source, **values), auto=auto)
 
-    def _public(self, name: str, place: str, given: Mapping[tuple[str, str | None], list[str]]) -> Public:
-        own: Any = {word: given[word, name][0] for word in FORMS if (word, name) in given}
-        return Public(Input(place, own.pop("columns", None), own))
+    def _public(self, name: str, source: str, options: Mapping[tuple[str, str | None], list[str]]) -> Public:
+        form: Any = {word: options[word, name][0] for word in FORMS if (word, name) in options}
+        return Public(Input(source, form.pop("columns", None), form))
 
 
 def _led(name: str, tables: Mapping[str, Input], led: tuple[str, ...]) -> Input:
@@ -103,21 +107,21 @@ def _led(name: str, tables: Mapping[str, Input], led: tuple[str, ...]) -> Input:
     Raises:
         PlanError: A way leads to no table, or in a circle.
     """
-    one = tables[name]
-    if one.through is None or one.owner is not None:
-        return one
-    table = one.through[1]
+    table_ = tables[name]
+    if table_.through is None or table_.owner is not None:
+        return table_
+    table = table_.through[1]
     if table not in tables or table in (*led, name):
         raise PlanError(f"--through {name}: leads to {table}, which is no other table of --from that names people.")
     owner = _led(table, tables, (*led, name))
-    return replace(one, owner=owner, through=(one.through[0], owner.name or table, one.through[2]))
+    return replace(table_, owner=owner, through=(table_.through[0], owner.name or table, table_.through[2]))
 
 
 @dataclass(frozen=True)
 class Public:
     """A public table as a command line names it, which `sql` opens as any source."""
 
-    place: Input
+    data: Input
 
     def open_reader(self, _: Columns = None) -> Reader:
         """Its rows.
@@ -125,7 +129,7 @@ class Public:
         Raises:
             SourceError: It cannot be read.
         """
-        return self.place.reader()
+        return self.data.reader()
 
 
 def named(text: str, option: str) -> tuple[str, str]:
@@ -134,30 +138,30 @@ def named(text: str, option: str) -> tuple[str, str]:
     Raises:
         SourceError: It is something else.
     """
-    name, equals, place = text.partition("=")
-    if not equals or not name or not place:
+    name, equals, source = text.partition("=")
+    if not equals or not name or not source:
         raise SourceError(f"{option} {name}: write NAME=SOURCE, for example views=views.csv.")
-    return name, place
+    return name, source
 
 
 def protect(
-    places: Mapping[str, Input], budget: Fraction | None, *, epsilon: Fraction | None, rho: Fraction | None
+    inputs: Mapping[str, Input], budget: Fraction | None, *, epsilon: Fraction | None, rho: Fraction | None
 ) -> dict[str, Collection]:
     """Protect all of them, in order to spend epsilon or rho of whatever budget there is, or with this budget."""
-    spend = budget is None and all(one.rho is None for one in places.values())
+    spend = budget is None and all(table.rho is None for table in inputs.values())
     return {
-        name: one.protect_to_spend(epsilon, rho) if spend else one.protect_as_allowed(budget)
-        for name, one in places.items()
+        name: table.protect_to_spend(epsilon, rho) if spend else table.protect_as_allowed(budget)
+        for name, table in inputs.items()
     }
 
 
 @contextmanager
-def rehearsed(places: Mapping[str, Input]) -> Iterator[dict[str, Collection]]:
+def rehearsed(inputs: Mapping[str, Input]) -> Iterator[dict[str, Collection]]:
     """The tables without their records, which share a ledger where the records do: mistakes and costs show in them."""
-    with TemporaryDirectory() as place:
-        shared = len(places) > 1 and all(one.ledger for one in places.values())
-        ledger = Path(place) / "ledger" if shared else None
-        yield {name: replace(one, name=one.name or name).limitless(ledger) for name, one in places.items()}
+    with TemporaryDirectory() as folder:
+        shared = len(inputs) > 1 and all(table.ledger for table in inputs.values())
+        ledger = Path(folder) / "ledger" if shared else None
+        yield {name: replace(table, name=table.name or name).limitless(ledger) for name, table in inputs.items()}
 
 
 def _known(ledger: Path | None, table: str) -> str | None:
@@ -179,15 +183,15 @@ def _check_number(text: str) -> None:
 
 def _parameters() -> list[inspect.Parameter]:
     """The options of one input; those with a value, as lists of texts."""
-    found = []
-    for one in inspect.signature(arguments.protected, eval_str=True).parameters.values():
-        kind, *about = get_args(one.annotation)
+    parameters = []
+    for parameter in inspect.signature(arguments.protected, eval_str=True).parameters.values():
+        kind, *about = get_args(parameter.annotation)
         listed = NoneType in get_args(kind) and Path not in get_args(kind)
-        if one.name in ("source", "delta", "rho"):  # --delta and --rho are the query's
+        if parameter.name in ("source", "delta", "rho"):  # --delta and --rho are the query's
             continue
-        (LISTED if listed else PLAIN).append(one.name)
-        found.append(one.replace(annotation=Annotated[list[str] | None, *about]) if listed else one)
-    return found
+        (LISTED if listed else PLAIN).append(parameter.name)
+        parameters.append(parameter.replace(annotation=Annotated[list[str] | None, *about]) if listed else parameter)
+    return parameters
 
 
 LISTED: list[str] = []

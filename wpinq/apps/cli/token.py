@@ -64,15 +64,15 @@ def make(
     if amount is None and chance is not None:
         raise PlanError("--cap-delta: it goes with --cap.")
     if amount is not None:
-        places = list(dict.fromkeys(file.parent / config.data[name].ledger for name in wanted))
-        if missing := [place for place in places if not place.exists()]:
+        ledgers = list(dict.fromkeys(file.parent / config.data[name].ledger for name in wanted))
+        if missing := [ledger for ledger in ledgers if not ledger.exists()]:
             raise PlanError(f"--cap: {missing[0]} is not there yet; start the server once, which makes it: wpinq serve"
                             f" {file}. Then make the token.")  # fmt: skip
-        for place in places:
-            Ledger.existing(place).cap(analyst, amount, chance)
-    told = "" if amount is None else f", {decimal(amount)} of each budget"
-    told += "" if chance is None else f" and delta {decimal(chance)}"
-    _tell(*tokens.make(analyst, wanted, expires, curator=curator), told)
+        for ledger in ledgers:
+            Ledger.existing(ledger).cap(analyst, amount, chance)
+    suffix = "" if amount is None else f", {decimal(amount)} of each budget"
+    suffix += "" if chance is None else f" and delta {decimal(chance)}"
+    _tell(*tokens.make(analyst, wanted, expires, curator=curator), suffix)
 
 
 def _tell(token: str, grant: Grant, caps: str = "") -> None:
@@ -89,10 +89,10 @@ def list_(file: File) -> None:
 
     _, tokens, _ = _opened(file)
     rows = [("token", "analyst", "data", "until", "")]
-    for one in tokens.all():
-        state = "revoked" if one.revoked else "" if one.valid(dt.datetime.now(dt.UTC)) else "expired"
-        kind = "curator" if one.curator else ""
-        rows.append((one.id, one.analyst, ", ".join(one.data), f"{one.expires:%Y-%m-%d}", state or kind))
+    for grant in tokens.all():
+        state = "revoked" if grant.revoked else "" if grant.valid(dt.datetime.now(dt.UTC)) else "expired"
+        kind = "curator" if grant.curator else ""
+        rows.append((grant.id, grant.analyst, ", ".join(grant.data), f"{grant.expires:%Y-%m-%d}", state or kind))
     typer.echo(aligned(rows) if len(rows) > 1 else "There are no tokens yet.")
 
 
@@ -112,10 +112,10 @@ def _opened(file: Path) -> tuple[Config | None, Tokens, str]:
         from wpinq.apps.publish import Release
 
         release = Release.read(file)
-        place = release.file.intake.tokens
-        if place is None:
+        path = release.file.intake.tokens
+        if path is None:
             raise PlanError(f"{file}: name the file of its tokens first: [intake] tokens = 'tokens'.")
-        return None, Tokens(file.parent / place), purpose(release.name)
+        return None, Tokens(file.parent / path), purpose(release.name)
     from wpinq.apps.serve.config import read
 
     config = read(file)

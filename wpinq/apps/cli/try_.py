@@ -22,7 +22,7 @@ SHOWN = 10
 @arguments.over(arguments.records)
 def try_(
     dataflow: options.DataflowName,
-    place: Input,
+    data: Input,
     *,
     source: options.ColumnsOf = "",
     rows: Annotated[
@@ -38,9 +38,9 @@ def try_(
     """Run a dataflow script on made-up records, without noise, so that a mistake shows before it is charged."""
     from wpinq.testing.made_up import made_up
 
-    place.insist_on_a_number()
-    views = place.limitless()
-    records = made_up(views) if rows is None else _records(rows, place, views)
+    data.insist_on_a_number()
+    views = data.limitless()
+    records = made_up(views) if rows is None else _records(rows, data, views)
     for name, measurement in rehearsed(load(dataflow), views).measurements.items():
         typer.echo(f"{name} {measurement.node.schema}:")
         _show(measurement.node, records)
@@ -50,7 +50,7 @@ def try_(
                "cannot be read, wpinq check tells.")  # fmt: skip
 
 
-def _records(path: Path, place: Input, views: Collection) -> list[tuple[Any, ...]]:
+def _records(path: Path, data: Input, views: Collection) -> list[tuple[Any, ...]]:
     """The records of a small file.
 
     Raises:
@@ -59,12 +59,12 @@ def _records(path: Path, place: Input, views: Collection) -> list[tuple[Any, ...
     from wpinq.sources import open_source
     from wpinq.testing.evaluation import leaves
 
-    if place.source and path.resolve() in place.places():
+    if data.source and path.resolve() in data.files():
         raise PlanError(f"--rows {path}: these are the protected records; write some of your own.")
     if path.stat().st_size > 1 << 20:
         raise PlanError(f"--rows {path}: is larger than a mebibyte; a few records are enough, and quick.")
     schema = leaves(views)[0].schema
-    reader = open_source(path, columns={one.name: one.kind.value for one in schema})
+    reader = open_source(path, columns={column.name: column.kind.value for column in schema})
     return [row for frame in reader.batches(schema.names) for row in frame.rows()]
 
 
@@ -72,15 +72,15 @@ def _show(node: Node, records: list[tuple[Any, ...]]) -> None:
     from wpinq.apps.cli.show import aligned, written
     from wpinq.core import Source, run_reference, steps, weigh
 
-    given = {one: weigh(records) for one in steps(node) if isinstance(one, Source)}
+    sources = {step: weigh(records) for step in steps(node) if isinstance(step, Source)}
     walk = list(steps(node))
-    results = dict(zip(walk, run_reference(walk, given), strict=True))
-    found = sorted(results[node].items(), key=lambda item: (-item[1], repr(item[0])))
-    if found:
-        lines = [(f"  {written(record)}", f"{float(weight):g}") for record, weight in found[:SHOWN]]
+    results = dict(zip(walk, run_reference(walk, sources), strict=True))
+    weights = sorted(results[node].items(), key=lambda item: (-item[1], repr(item[0])))
+    if weights:
+        lines = [(f"  {written(record)}", f"{float(weight):g}") for record, weight in weights[:SHOWN]]
         typer.echo(aligned(lines))
-        typer.echo(f"  ... and {len(found) - SHOWN} more" if len(found) > SHOWN else "", nl=len(found) > SHOWN)
+        typer.echo(f"  ... and {len(weights) - SHOWN} more" if len(weights) > SHOWN else "", nl=len(weights) > SHOWN)
         return
-    ends = next(one for one in walk if not results[one])
+    ends = next(step for step in walk if not results[step])
     typer.echo(f"  nothing: no record comes through {ends.title}. A function there fails for all of them, or none is "
                "kept; --rows FILE gives records of your own.")  # fmt: skip

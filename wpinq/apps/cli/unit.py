@@ -139,7 +139,7 @@ def read_unit(
     """
     from wpinq import users
 
-    given = {
+    options = {
         "--at-most": at_most,
         "--per": per,
         "--shared": shared or None,
@@ -150,7 +150,7 @@ def read_unit(
         "--bound-bins": chosen[1],
     }
     if column is None:
-        if lone := [option for option, value in given.items() if value is not None]:
+        if lone := [option for option, value in options.items() if value is not None]:
             raise PlanError(f"{lone[0]}: goes with --unit COLUMN, the column that names the person.")
         return None
     if at_most is not None and shared:
@@ -193,10 +193,10 @@ def read_derived(texts: list[str] | None) -> dict[str, str]:
     Raises:
         PlanError: One is not NAME=EXPRESSION, or has the name of another.
     """
-    found: dict[str, str] = {}
+    expressions: dict[str, str] = {}
     for text in texts or []:
         name, equals, expression = text.partition("=")
-        if not (name.strip() and equals and expression.strip()) or name.strip() in found:
+        if not (name.strip() and equals and expression.strip()) or name.strip() in expressions:
             raise PlanError("--derive: write NAME=EXPRESSION, each name once, for example page='lower(page)'.")
-        found[name.strip()] = expression
-    return found
+        expressions[name.strip()] = expression
+    return expressions

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wpinq.core import DataSet, Node
 
 
-def recovering(views: Collection, place: Path, script: Path) -> Collection:
+def recovering(views: Collection, folder: Path, script: Path) -> Collection:
     """The same records, read through what is kept in a directory.
 
     What is kept is bound to the data set, its version and unit, and the script.
@@ -27,7 +27,7 @@ def recovering(views: Collection, place: Path, script: Path) -> Collection:
         if type(node) is not Source:
             return node
         data = node.data
-        return Source(replace(data, reader=recovered(data.reader, place, recovery_key(data, script))))
+        return Source(replace(data, reader=recovered(data.reader, folder, recovery_key(data, script))))
 
     return views._then(rewrite(views._node, change))
 

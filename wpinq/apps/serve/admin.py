@@ -24,15 +24,15 @@ LAST = 1_000
 async def ledger(call: Call[None]) -> Ledgers:
     """The ledgers of the data sets: what was charged, by whom, and the caps. For curators."""
 
-    def found() -> Ledgers:
-        return Ledgers(data=[_told(one, call.grant.analyst) for one in _mine(call)])
+    def ledgers() -> Ledgers:
+        return Ledgers(data=[_described(data, call.grant.analyst) for data in _mine(call)])
 
-    return await call.site.desk.quoted(call.grant.analyst, found)
+    return await call.site.desk.quoted(call.grant.analyst, ledgers)
 
 
 async def cap(call: Call[Cap]) -> Left:
     """Cap what an analyst may spend of a data set: all in all, of what was spent before too. For curators."""
-    wanted = [one for one in _mine(call) if one.name == call.body.data]
+    wanted = [data for data in _mine(call) if data.name == call.body.data]
     if not wanted:
         raise RefusedError(403)
 
@@ -47,30 +47,32 @@ async def cap(call: Call[Cap]) -> Left:
 
 async def tokens(call: Call[None]) -> Tokens:
     """The tokens for the curator's data sets, without what opens anything. For curators."""
-    return Tokens(tokens=[_granted(one) for one in call.site.tokens.all() if _within(one, call.grant)])
+    return Tokens(tokens=[_grant_shown(grant) for grant in call.site.tokens.all() if _within(grant, call.grant)])
 
 
 async def revoke(call: Call[None]) -> GrantTold:
     """Refuse a token from now on, at every server of this file of tokens. For curators."""
     name = call.path["id"]
-    if not any(one.id == name and _within(one, call.grant) for one in call.site.tokens.all()):
+    if not any(grant.id == name and _within(grant, call.grant) for grant in call.site.tokens.all()):
         raise RefusedError(403)
     call.site.tokens.revoke(name)
-    return next(_granted(one) for one in call.site.tokens.all() if one.id == name)
+    return next(_grant_shown(grant) for grant in call.site.tokens.all() if grant.id == name)
 
 
 async def history(call: Call[None]) -> History:
     """What this analyst has asked and paid, the last thousand questions."""
 
-    def found() -> History:
+    def answer() -> History:
         rows: list[Paid] = []
-        for one in _mine(call):
-            own = [row for row in _entries(one.ledger) if row.kind == "charge" and row.analyst == call.grant.analyst]
+        for data in _mine(call):
+            charges = [
+                row for row in _entries(data.ledger) if row.kind == "charge" and row.analyst == call.grant.analyst
+            ]
             rows += [Paid(at=row.at, name=row.label, analyst=row.analyst, epsilon=_amount(row.epsilon),
-                          delta=_amount(row.delta)) for row in own]  # fmt: skip
+                          delta=_amount(row.delta)) for row in charges]  # fmt: skip
         return History(analyst=call.grant.analyst, asked=sorted(rows, key=lambda row: row.at)[-LAST:])
 
-    return await call.site.desk.quoted(call.grant.analyst, found)
+    return await call.site.desk.quoted(call.grant.analyst, answer)
 
 
 _READ: WeakKeyDictionary[Ledger, tuple[tuple[int, str], list[Entry]]] = WeakKeyDictionary()
@@ -78,40 +80,41 @@ _READ: WeakKeyDictionary[Ledger, tuple[tuple[int, str], list[Entry]]] = WeakKeyD
 
 def _entries(ledger: Ledger) -> list[Entry]:
     """The rows of a ledger, read once for as long as none was added: reading all of them keeps charges waiting."""
-    state, found = ledger.state(), _READ.get(ledger)
+    state, read = ledger.state(), _READ.get(ledger)
     last = state.rows, state.code
-    if found is None or found[0] != last:
-        found = _READ[ledger] = last, ledger.entries()
-    return found[1]
+    if read is None or read[0] != last:
+        read = _READ[ledger] = last, ledger.entries()
+    return read[1]
 
 
 def _mine(call: Call[Any]) -> list[Opened]:
     """The data sets of a token, each ledger once."""
-    found = {one.ledger.identity: one for one in call.site.catalogue.data.values() if one.name in call.grant.data}
-    return list(found.values())
+    ledgers = {data.ledger.identity: data for data in call.site.catalogue.data.values() if data.name in call.grant.data}
+    return list(ledgers.values())
 
 
-def _within(one: Grant, curator: Grant) -> bool:
-    return set(one.data) <= set(curator.data)
+def _within(grant: Grant, curator: Grant) -> bool:
+    return set(grant.data) <= set(curator.data)
 
 
-def _granted(one: Grant) -> GrantTold:
+def _grant_shown(grant: Grant) -> GrantTold:
     return GrantTold(
-        id=one.id, analyst=one.analyst, data=list(one.data), made=one.made, expires=one.expires,
-        curator=one.curator, revoked=one.revoked,
+        id=grant.id, analyst=grant.analyst, data=list(grant.data), made=grant.made, expires=grant.expires,
+        curator=grant.curator, revoked=grant.revoked,
     )  # fmt: skip
 
 
-def _told(of: Opened, curator: str) -> LedgerTold:
+def _described(of: Opened, curator: str) -> LedgerTold:
     account = of.ledger
-    found = [
-        Capped(analyst=name, cap=told(one.cap), spent=told(one.spent), delta_spent=told(one.delta_spent),
-               delta_cap=None if one.delta_cap is None else told(one.delta_cap))
-        for name, one in caps(account).items()
+    capped = [
+        Capped(analyst=name, cap=told(allowance.cap), spent=told(allowance.spent),
+               delta_spent=told(allowance.delta_spent),
+               delta_cap=None if allowance.delta_cap is None else told(allowance.delta_cap))
+        for name, allowance in caps(account).items()
     ]  # fmt: skip
     rows = [row for row in account.entries() if not row.internal]
     return LedgerTold(
-        unit=account.unit, left=left(allowances(account, curator)[0]), caps=found, rows=len(rows),
+        unit=account.unit, left=left(allowances(account, curator)[0]), caps=capped, rows=len(rows),
         entries=_rows(rows[-LAST:]),
     )  # fmt: skip
 

@@ -46,19 +46,19 @@ class Inside:
             BudgetError, PlanError, SourceError: See `Transport.ask`.
         """
         try:
-            found = from_thread.run(self._answered, path, b"" if body is None else msgspec.json.encode(body))
+            answer_made = from_thread.run(self._answered, path, b"" if body is None else msgspec.json.encode(body))
         except Exception as error:  # noqa: BLE001  what is told of it is what a client of the API is told
-            told = problem(error, path)
-            refuse(told.status, msgspec.json.encode(Refused(error=told)))
-        return msgspec.json.decode(msgspec.json.encode(found), type=answer)
+            refusal = problem(error, path)
+            refuse(refusal.status, msgspec.json.encode(Refused(error=refusal)))
+        return msgspec.json.decode(msgspec.json.encode(answer_made), type=answer)
 
     async def _answered(self, path: str, content: bytes) -> Any:
         self._site.entrance.paced(self._grant)  # one call may price many questions
-        for one in self._operations:
-            found = compile_path(one.path)[0].match(path)
-            if found and one.method == ("POST" if content else "GET"):
-                given = {name: unquote(value) for name, value in found.groupdict().items()}
-                return await one.answered(self._site, self._grant, content, given)
+        for operation in self._operations:
+            match = compile_path(operation.path)[0].match(path)
+            if match and operation.method == ("POST" if content else "GET"):
+                parameters = {name: unquote(value) for name, value in match.groupdict().items()}
+                return await operation.answered(self._site, self._grant, content, parameters)
         raise RefusedError(404)
 
 
@@ -88,7 +88,7 @@ class Agents:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, which the door has let in."""
         try:
-            insist_on_place(scope, self._site.catalogue.config.server)
+            insist_on_host(scope, self._site.catalogue.config.server)
             await self._manager.handle_request(scope, receive, send)
         except RefusedError as error:
             await refused(error, scope["path"])(scope, receive, send)
@@ -100,7 +100,7 @@ class Agents:
         return Desk(Inside(self._site, self._operations, grant), per_minute, payments=payments)
 
 
-def insist_on_place(scope: Scope, server: Server) -> None:
+def insist_on_host(scope: Scope, server: Server) -> None:
     """Insist that a request names this server, and that it is of no page of another.
 
     Raises:
@@ -111,11 +111,13 @@ def insist_on_place(scope: Scope, server: Server) -> None:
     names = {server.host.lower(), *(name.lower() for name in server.names)}
     names |= LOCAL if loopback(server.host) else set()
     try:
-        own = len(hosts) == 1 and (hosts[0] in names or urlsplit(f"//{hosts[0]}").hostname in names)
-        same = all(urlsplit(one).scheme in ("http", "https") and urlsplit(one).netloc == hosts[0] for one in origins)
+        named = len(hosts) == 1 and (hosts[0] in names or urlsplit(f"//{hosts[0]}").hostname in names)
+        same = all(
+            urlsplit(origin).scheme in ("http", "https") and urlsplit(origin).netloc == hosts[0] for origin in origins
+        )
     except (ValueError, IndexError):
-        own = same = False
-    if not own:
+        named = same = False
+    if not named:
         raise RefusedError(403, "this server has another name; its curator names it in server.names.")
     if not same:
         raise RefusedError(403, "pages of other sites may not ask here.")

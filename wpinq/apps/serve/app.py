@@ -47,7 +47,7 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     limits = catalogue.config.limits
     entrance = Entrance(tokens, catalogue.config)
     site = Site(catalogue, tokens, Desk(limits.waiting, limits.held, limits.memory), entrance)
-    routes = [one.route(site) for one in OPERATIONS]
+    routes = [operation.route(site) for operation in OPERATIONS]
     agents = Agents(site, OPERATIONS) if catalogue.config.server.agents else None
     if agents is not None:
         routes.append(Route(AGENTS, agents, methods=["POST"]))

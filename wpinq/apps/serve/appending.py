@@ -82,10 +82,10 @@ class Appending:
             held[0].close()
             held[0] = self._opened()
         lines, new = [], set[str]()
-        for one in sent:
-            known = None if one.key is None else _known(one)
+        for record in sent:
+            known = None if record.key is None else _known(record)
             if known is None or (known not in self._known and known not in new):
-                row = dict(zip(self.schema.names, one.values, strict=True))
+                row = dict(zip(self.schema.names, record.values, strict=True))
                 lines.append(msgspec.json.encode(row if known is None else {**row, KEY: known}) + b"\n")
                 new |= set() if known is None else {known}
         file = held[0]
@@ -122,6 +122,6 @@ class Appending:
             self._known.add(known)
 
 
-def _known(one: Sent) -> str:
-    told: list[Any] = [str(one.person), one.key]
-    return blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
+def _known(record: Sent) -> str:
+    parts: list[Any] = [str(record.person), record.key]
+    return blake2b(msgspec.json.encode(parts), digest_size=16).hexdigest()

@@ -60,9 +60,9 @@ def weight(value: Any) -> int:
     >>> weight(["page", 1.5]) > weight(["page"]) > weight([]) > 0
     True
     """
-    own = getattr(value, "size", None)
-    if isinstance(own, int):
-        return own
+    size = getattr(value, "size", None)
+    if isinstance(size, int):
+        return size
     parts: Iterable[Any] = ()
     if isinstance(value, (list, tuple, set, frozenset)):
         parts = value

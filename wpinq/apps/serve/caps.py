@@ -29,7 +29,7 @@ def insist_on_any_cap(data: Iterable[Opened], analyst: str) -> None:
     Raises:
         RefusedError: The analyst has none in any of the ledgers.
     """
-    ledgers = {one.ledger.identity: one.ledger for one in data}.values()
+    ledgers = {opened.ledger.identity: opened.ledger for opened in data}.values()
     if ledgers and all(allowances(ledger, analyst)[0].cap is None for ledger in ledgers):
         raise RefusedError(409, CAPLESS)
 
@@ -50,8 +50,8 @@ def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, limits: Limits, de
     if any(quote.epsilon < least and 2 * quote.rho < least**2 for quote in quotes):
         raise PlanError(f"a part of it costs less than epsilon {limits.least}, the least here; spend more on it.")
     for ledger in {data.ledger.identity: data.ledger for quote in quotes for data in quote.sources}.values():
-        own = allowances(ledger, analyst)[0]
-        if own.cap is None:
+        allowance = allowances(ledger, analyst)[0]
+        if allowance.cap is None:
             raise RefusedError(409, CAPLESS)
-        if (delta or any(quote.delta for quote in quotes)) and own.delta_cap is None:
+        if (delta or any(quote.delta for quote in quotes)) and allowance.delta_cap is None:
             raise RefusedError(409, DELTA)

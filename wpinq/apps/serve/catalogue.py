@@ -117,11 +117,11 @@ class Catalogue:
     @property
     def versions(self) -> tuple[str, ...]:
         """The names of all versions; what was answered for others is not taken for these."""
-        return tuple(one.version for one in self.data.values())
+        return tuple(opened_data.version for opened_data in self.data.values())
 
-    def having(self, one: Opened, measured: Mapping[str, Served]) -> Catalogue:
+    def having(self, data: Opened, measured: Mapping[str, Served]) -> Catalogue:
         """The same with another version of a data set, and its measurements."""
-        return replace(self, data={**self.data, one.name: one}, measured={**self.measured, **measured})
+        return replace(self, data={**self.data, data.name: data}, measured={**self.measured, **measured})
 
 
 def opened(config: Config) -> Catalogue:
@@ -139,10 +139,10 @@ def opened(config: Config) -> Catalogue:
         made[name] = Opened(name, _protect(config, name, named[0], made), file, _script(file, home), named=named)
     data = {name: made[name] for name in config.data}
     measured: dict[str, Served] = {}
-    for name, one in data.items():
-        if one.script is None and one.file.meanings:
+    for name, data_set in data.items():
+        if data_set.script is None and data_set.file.meanings:
             raise PlanError(f"data.{name}.meanings: there is no dataflow whose measurements could mean it.")
-        measured |= _measured(one)
+        measured |= _measured(data_set)
     for name, fit in config.fit.items():
         for curve in (fit.cdf, fit.sequence):
             if f"{fit.data}.{curve}" not in measured:
@@ -177,19 +177,19 @@ def ordered(config: Config) -> list[str]:
     Raises:
         PlanError: A way leads to none of them, or in a circle.
     """
-    found: list[str] = []
+    order: list[str] = []
 
-    def place(name: str) -> None:
+    def visit(name: str) -> None:
         unit = config.data[name].unit
         unit_of(unit, config.data, (name,))
         if unit is not None and unit.through is not None:
-            place(hop(unit.through, config.data, (name,))[1])
-        if name not in found:
-            found.append(name)
+            visit(hop(unit.through, config.data, (name,))[1])
+        if name not in order:
+            order.append(name)
 
     for name in config.data:
-        place(name)
-    return found
+        visit(name)
+    return order
 
 
 def _owner(file: Protected, data: Mapping[str, Opened]) -> Opened | None:
@@ -203,8 +203,8 @@ def _script(file: Protected, home: Path) -> Dataflow | None:
     """The dataflow of a data set, if it has one."""
     if file.dataflow is None:
         return None
-    own = home / file.dataflow
-    return load(str(own) if own.is_file() else file.dataflow)
+    path = home / file.dataflow
+    return load(str(path) if path.is_file() else file.dataflow)
 
 
 def _protect(config: Config, name: str, version: str | None, data: Mapping[str, Opened]) -> Collection:
@@ -214,8 +214,8 @@ def _protect(config: Config, name: str, version: str | None, data: Mapping[str, 
         PlanError: The table of its owners is stopped.
     """
     file, home = config.data[name], Path(config.home)
-    place = home / file.ledger
-    taken = FORM if place.exists() else (*FORM, *AMOUNTS)  # a ledger holds its own, which may have been raised
+    path = home / file.ledger
+    taken = FORM if path.exists() else (*FORM, *AMOUNTS)  # a ledger holds its own, which may have been raised
     words: dict[str, Any] = {word: getattr(file, word) for word in taken}
     unit, owner = unit_of(file.unit, config.data, (name,)), _owner(file, data)
     if owner is not None:
@@ -223,7 +223,7 @@ def _protect(config: Config, name: str, version: str | None, data: Mapping[str, 
             raise PlanError(f"data.{name}: its owners are in {owner.name}, of which no version is open.")
         unit = replace(unit, owner=sources(owner.views._node)[0])
     return protect(
-        located(file.source, home), ledger=place, name=name, columns=file.columns, unit=unit,
+        located(file.source, home), ledger=path, name=name, columns=file.columns, unit=unit,
         where=file.where, derive=file.derive or None, version=version,
         engine=engine_of(file.processes), index=file.index or None, **words,
     )  # fmt: skip
@@ -235,10 +235,10 @@ def located(source: str, home: Path) -> str:
     >>> located("views.csv", Path("/srv")), located("sqlite:shop.db?table=views", Path("/srv"))
     ('/srv/views.csv', 'sqlite:/srv/shop.db?table=views')
     """
-    found = PLACE.match(source)
-    if found is None:
+    scheme = PLACE.match(source)
+    if scheme is None:
         return str(home / source)
-    return f"{found[0]}{home / source[found.end() :]}" if found[1] else source
+    return f"{scheme[0]}{home / source[scheme.end() :]}" if scheme[1] else source
 
 
 def _measured(data: Opened) -> dict[str, Served]:
@@ -252,11 +252,11 @@ def _measured(data: Opened) -> dict[str, Served]:
         )
     if unknown := set(data.file.meanings) - set(made):
         raise PlanError(f"data.{data.name}.meanings: {min(unknown)!r} is no measurement; there are {', '.join(made)}.")
-    for one in made.values():
-        settle(one)
-    meanings = {name: data.file.meanings.get(name, one.quote.label) for name, one in made.items()}
-    return {f"{data.name}.{name}": Served(f"{data.name}.{name}", data.name, meanings[name], one)
-            for name, one in made.items()}  # fmt: skip
+    for measurement in made.values():
+        settle(measurement)
+    meanings = {name: data.file.meanings.get(name, measurement.quote.label) for name, measurement in made.items()}
+    return {f"{data.name}.{name}": Served(f"{data.name}.{name}", data.name, meanings[name], measurement)
+            for name, measurement in made.items()}  # fmt: skip
 
 
 def imagined(views: Collection) -> Collection:

@@ -180,15 +180,15 @@ def read(path: Path) -> Config:
         PlanError: It is no TOML, or says what cannot be.
     """
     try:
-        given = tomllib.loads(path.read_text("utf-8"))
+        table = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{path}: no TOML: {error}.") from None
-    if "home" in given:
+    if "home" in table:
         raise PlanError(f"{path}: home is the directory of the file itself; leave it out.")
     try:
-        config = msgspec.convert({**given, "home": str(path.parent)}, Config)
+        config = msgspec.convert({**table, "home": str(path.parent)}, Config)
     except msgspec.ValidationError as error:
         raise PlanError(f"{path}: {plain(str(error)).removesuffix('.')}.") from None
     _check(config, str(path))
@@ -205,16 +205,16 @@ def _check(config: Config, call: str) -> None:
     if twice := set(config.data) & set(config.public):
         raise PlanError(f"{call}: {min(twice)!r} names a data set and a public table; give each its own.")
     for what, table in (("fit", config.fit), ("release", config.release)):
-        for name, one in table.items():
-            if one.data not in config.data:
-                raise PlanError(f"{call}: {what}.{name}: no data set {one.data!r}.")
+        for name, entry in table.items():
+            if entry.data not in config.data:
+                raise PlanError(f"{call}: {what}.{name}: no data set {entry.data!r}.")
     for name, data in config.data.items():
         if data.budget is not None:
             positive(data.budget, f"{call}: data.{name}.budget")
-    _check_place(config.server, call)
+    _check_address(config.server, call)
 
 
-def _check_place(server: Server, call: str) -> None:
+def _check_address(server: Server, call: str) -> None:
     """Tokens go over a network only where it is encrypted."""
     if (server.certificate is None) is not (server.key is None):
         raise PlanError(f"{call}: server.certificate and server.key go together.")

@@ -100,8 +100,8 @@ class Room:
     def works(self, peer: Peer) -> None:
         """The whole of a request has come over a connection."""
         name = network(peer[0])
-        own = self._waiting.get(name)
-        if own is not None and own.pop(peer, None) is not None and not own:
+        waiting = self._waiting.get(name)
+        if waiting is not None and waiting.pop(peer, None) is not None and not waiting:
             del self._waiting[name]
 
     def leave(self, connection: Connection) -> None:
@@ -122,10 +122,10 @@ class Room:
 
     def _end(self, name: str) -> bool:
         """Shut down the one of an address that has waited longest; what reads it then closes it."""
-        own = self._waiting.get(name)
-        if not own:
+        waiting = self._waiting.get(name)
+        if not waiting:
             return False
-        connection = own[next(iter(own))]
+        connection = waiting[next(iter(waiting))]
         self.leave(connection)
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
@@ -137,7 +137,7 @@ class Listener(socket.socket):
 
     room: Room | None = None
     _spare: int | None = None
-    _said = -QUIET
+    _logged_at = -QUIET
 
     def accept(self) -> tuple[socket.socket, Any]:
         """The next connection for which there is room.
@@ -147,13 +147,13 @@ class Listener(socket.socket):
         """
         for _ in range(AT_ONCE):
             try:
-                given, peer = super().accept()
+                accepted, peer = super().accept()
             except OSError as error:
                 if error.errno not in FULL:
                     raise
                 self._full()
                 break
-            connection = Connection(fileno=given.detach())
+            connection = Connection(fileno=accepted.detach())
             connection.peer = (str(peer[0]), int(peer[1]))
             if self.room is None or self.room.enters(connection):
                 return connection, peer
@@ -186,8 +186,8 @@ class Listener(socket.socket):
         if self.room is not None:
             self.room.ease()
         now = time.monotonic()
-        if now - self._said >= QUIET:
-            self._said = now
+        if now - self._logged_at >= QUIET:
+            self._logged_at = now
             LOG.error("no file descriptor is left for a new connection; raise the limit of open files (LimitNOFILE=).")
         if self._spare is not None:
             os.close(self._spare)
@@ -205,5 +205,5 @@ def network(host: str) -> str:
     """
     if ":" not in host:
         return host
-    found = ipaddress.IPv6Address(host.partition("%")[0])
-    return str(found.ipv4_mapped or ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    address = ipaddress.IPv6Address(host.partition("%")[0])
+    return str(address.ipv4_mapped or ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))

@@ -114,14 +114,14 @@ class Form:
     """
 
     def __init__(self, schema: Schema, person: str | None) -> None:
-        self._names = [f"field{place}" for place in range(len(schema))]
-        fields = [(name, TYPES[one.kind]) for name, one in zip(self._names, schema, strict=True)]
+        self._names = [f"field{index}" for index in range(len(schema))]
+        fields = [(name, TYPES[column.kind]) for name, column in zip(self._names, schema, strict=True)]
         rename = dict(zip(self._names, schema.names, strict=True))
         kind: Any = msgspec.defstruct("Record", fields, rename=rename, forbid_unknown_fields=True)
         self._decoder = msgspec.json.Decoder(kind)
         self._person = None if person is None else schema.names.index(person)
-        told = ", ".join(f"{one.name} ({one.kind.value})" for one in schema)
-        self.told = f"not taken: send one JSON object, or one in each line, with exactly these keys: {told}."
+        columns = ", ".join(f"{column.name} ({column.kind.value})" for column in schema)
+        self.expected = f"not taken: send one JSON object, or one in each line, with exactly these keys: {columns}."
 
     def read(self, body: bytes, key: str | None) -> list[Sent]:
         """The records of a body.
@@ -134,18 +134,18 @@ class Form:
             RefusedError: It is not as declared; none of it is taken.
         """
         try:
-            found = [self._decoder.decode(body)]
+            records = [self._decoder.decode(body)]
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             try:
-                found = self._decoder.decode_lines(body)
+                records = self._decoder.decode_lines(body)
             except (msgspec.DecodeError, UnicodeError, RecursionError):
-                raise RefusedError(400, self.told) from None
-        rows = [tuple(getattr(one, name) for name in self._names) for one in found]
+                raise RefusedError(400, self.expected) from None
+        rows = [tuple(getattr(record, name) for name in self._names) for record in records]
         times = [value for row in rows for value in row if isinstance(value, dt.date)]
-        if not rows or any(not YEARS[0] <= one.year < YEARS[1] for one in times):
-            raise RefusedError(400, self.told)
+        if not rows or any(not YEARS[0] <= time_.year < YEARS[1] for time_ in times):
+            raise RefusedError(400, self.expected)
         return [
-            Sent(row, self._whose(row), None if key is None else f"{place} {key}") for place, row in enumerate(rows)
+            Sent(row, self._whose(row), None if key is None else f"{index} {key}") for index, row in enumerate(rows)
         ]
 
     def _whose(self, row: tuple[Any, ...]) -> Any:
@@ -206,37 +206,37 @@ class Writer:
                 break
             except Exception as error:  # noqa: BLE001  a disk that is full, say: the next one is tried anew
                 LOG.error("records were not made durable: %s", type(error).__name__)  # noqa: TRY400  no traceback
-                _answer([first], kept=False)
+                _answer([first], durable=False)
 
     def _together(self, store: Any, first: Any) -> Any:
         """Keep a request and those that wait behind it, and wait for the next one; None where there will be none."""
-        batch, kept = [first], False
+        batch, durable = [first], False
         while len(batch) < AT_A_TIME and batch[-1] is not None:
             try:
                 batch.append(self._waiting.get_nowait())
             except queue.Empty:
                 break
         try:
-            sent = [one for some in batch if some is not None for one in some[0]]
+            sent = [record for request in batch if request is not None for record in request[0]]
             self._intake.take(store, sent, self._clock())
-            kept = True
+            durable = True
         finally:
-            _answer(batch, kept=kept)
-            if not kept and batch[-1] is None:
+            _answer(batch, durable=durable)
+            if not durable and batch[-1] is None:
                 self._waiting.put(None)
         return None if batch[-1] is None else self._waiting.get()
 
 
-def _answer(batch: list[Any], *, kept: bool) -> None:
-    for one in batch:
-        if one is not None:
-            _, loop, done = one
-            loop.call_soon_threadsafe(_settle, done, kept)
+def _answer(batch: list[Any], *, durable: bool) -> None:
+    for request in batch:
+        if request is not None:
+            _, loop, done = request
+            loop.call_soon_threadsafe(_settle, done, durable)
 
 
-def _settle(done: asyncio.Future[bool], kept: bool) -> None:
+def _settle(done: asyncio.Future[bool], durable: bool) -> None:
     if not done.done():
-        done.set_result(kept)
+        done.set_result(durable)
 
 
 def application(limits: Limits, form: Form, writer: Writer, entrance: Pass) -> Starlette:
@@ -284,16 +284,16 @@ async def _body(request: Request, most: int) -> bytes:
     length = request.headers.get("content-length", "0")
     if length.isdigit() and int(length) > most:
         raise large
-    found = bytearray()
+    content = bytearray()
     try:
         async with asyncio.timeout(SECONDS):
             async for piece in request.stream():
-                found += piece
-                if len(found) > most:
+                content += piece
+                if len(content) > most:
                     raise large
     except TimeoutError:
         raise RefusedError(408, "not taken: the request did not come in time.") from None
-    return bytes(found)
+    return bytes(content)
 
 
 @contextmanager
@@ -316,7 +316,7 @@ def taking(
     """
     host, _, port = address.rpartition(":")
     try:
-        place = listening(Server(host=host.strip("[]"), port=int(port)))
+        listener = listening(Server(host=host.strip("[]"), port=int(port)))
     except (SourceError, ValueError, OverflowError) as error:
         why = str(error).partition(";")[0] if isinstance(error, SourceError) else f"{address[:80]}: write host:port"
         raise SourceError(f"listen: {why}.") from None
@@ -330,10 +330,10 @@ def taking(
         timeout_keep_alive=IDLE, timeout_graceful_shutdown=GRACE, backlog=AT_ONCE, proxy_headers=False, lifespan="off",  # type: ignore[arg-type]
     )  # fmt: skip
     server = Ending(config, room)
-    thread = threading.Thread(target=lambda: server.run(sockets=[place]), daemon=True, name="wpinq door")
+    thread = threading.Thread(target=lambda: server.run(sockets=[listener]), daemon=True, name="wpinq door")
     thread.start()
     try:
-        yield place
+        yield listener
     finally:
         server.should_exit = True
         thread.join()
@@ -352,5 +352,7 @@ def of_release(
     person = None if file.data.unit is None else file.data.unit.column
     tokens = None if intake.tokens is None else Tokens(intake.tokens)
     entrance = Pass(file.intake.requests, tokens, purpose(intake.name))
-    with taking(file.data.listen or "", Form(schema, person), intake, clock, file.intake, entrance=entrance) as place:
-        yield place
+    with taking(
+        file.data.listen or "", Form(schema, person), intake, clock, file.intake, entrance=entrance
+    ) as listener:
+        yield listener

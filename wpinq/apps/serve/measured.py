@@ -33,13 +33,13 @@ QUICK = 500
 """Bins that are answered on the spot; more are in a thread, so that others need not wait."""
 
 
-def described(one: Served) -> Described:
+def described(served: Served) -> Described:
     """What is told of a measurement before any bin is asked."""
-    made = one.measurement
+    made = served.measurement
     cost = {"rho": told(made.rho)} if made.rho else {"epsilon": told(made.epsilon)}
     cost |= {"delta": told(made.quote.payment.delta)} if made.quote.payment.delta else {}
     return Described(
-        name=one.name, data=one.data, meaning=one.meaning, columns=columns(made.node.schema),
+        name=served.name, data=served.data, meaning=served.meaning, columns=columns(made.node.schema),
         mechanism=made.quote.mechanism.name, scale=float(made.scale), half_width=made.interval(LEVEL),
         level=float(LEVEL), cost=cost, protects=made.key_owner.unit.protects, beside_noise=list(biases(made.node)),
     )  # fmt: skip
@@ -65,39 +65,39 @@ async def measurements(call: Call[None]) -> Listed:
     """Measurements with their meaning, scale and cost, and data sets of which questions may be asked."""
     catalogue, mine = call.site.catalogue, set(call.grant.data)
     return Listed(
-        measurements=[described(one) for one in catalogue.measured.values() if one.data in mine],
+        measurements=[described(served) for served in catalogue.measured.values() if served.data in mine],
         data=[
-            DataTold(name=name, columns=columns(one.views._node.schema), questions=one.file.questions,
-                     protects=one.protects, unit=_unit(sources(one.views._node)[0].unit))
-            for name, one in catalogue.data.items() if name in mine
+            DataTold(name=name, columns=columns(data_set.views._node.schema), questions=data_set.file.questions,
+                     protects=data_set.protects, unit=_unit(sources(data_set.views._node)[0].unit))
+            for name, data_set in catalogue.data.items() if name in mine
         ],
         fits=[
-            FitTold(name=name, data=one.data, cdf=f"{one.data}.{one.cdf}", sequence=f"{one.data}.{one.sequence}",
-                    meaning=one.meaning)
-            for name, one in catalogue.config.fit.items() if one.data in mine
+            FitTold(name=name, data=fit_.data, cdf=f"{fit_.data}.{fit_.cdf}", sequence=f"{fit_.data}.{fit_.sequence}",
+                    meaning=fit_.meaning)
+            for name, fit_ in catalogue.config.fit.items() if fit_.data in mine
         ],
-        releases=[name for name, one in catalogue.config.release.items() if one.data in mine],
+        releases=[name for name, release in catalogue.config.release.items() if release.data in mine],
     )  # fmt: skip
 
 
 async def observe(call: Call[Observe]) -> Observed:
     """The noisy weights of some bins, whether they exist or not; free, and the same whenever they are asked."""
     name = call.path["name"]
-    one: Served | None = call.site.catalogue.measured.get(name)
-    one = one or await call.site.desk.again((call.grant.data, name))
-    if one is None or one.data not in call.grant.data:
+    served: Served | None = call.site.catalogue.measured.get(name)
+    served = served or await call.site.desk.again((call.grant.data, name))
+    if served is None or served.data not in call.grant.data:
         raise RefusedError(403)
-    insist_on_opened(call.site.catalogue, one)
-    return await observed(one.measurement, call.body, call.site.catalogue.config.limits.bins)
+    insist_on_opened(call.site.catalogue, served)
+    return await observed(served.measurement, call.body, call.site.catalogue.config.limits.bins)
 
 
-def insist_on_opened(catalogue: Catalogue, one: Served) -> None:
+def insist_on_opened(catalogue: Catalogue, served: Served) -> None:
     """Refuse what the curator serves of a version that was not opened.
 
     Raises:
         RefusedError: It was not.
     """
-    if one.name in catalogue.measured and catalogue.data[one.data].stopped:
+    if served.name in catalogue.measured and catalogue.data[served.data].stopped:
         raise RefusedError(503)
 
 
@@ -105,15 +105,15 @@ async def observed(made: Measurement, wanted: Observe, most: int) -> Observed:
     """The noisy weights of the bins that a request names."""
     bins = asked(wanted, made.node.schema, most)
 
-    def found() -> list[float | int]:
+    def observations() -> list[float | int]:
         if len(bins) <= FEW:
-            return [made.observe(one) for one in bins]
+            return [made.observe(bin_) for bin_ in bins]
         values: list[float | int] = made.observe_many(bins).tolist()
         return values
 
     level = exact(wanted.level, "observe(level=...)")
     half = made.interval(level)
-    values = found() if len(bins) <= QUICK else await asyncio.to_thread(found)
+    values = observations() if len(bins) <= QUICK else await asyncio.to_thread(observations)
     return Observed(values=values, half_width=half, level=float(level))
 
 
@@ -125,9 +125,9 @@ async def fit(call: Call[None]) -> Fitted:
     of = catalogue.config.fit.get(name)
     if of is None or of.data not in call.grant.data:
         raise RefusedError(403)
-    curves = [catalogue.measured[f"{of.data}.{one}"] for one in (of.cdf, of.sequence)]
+    curves = [catalogue.measured[f"{of.data}.{curve}"] for curve in (of.cdf, of.sequence)]
     insist_on_opened(catalogue, curves[0])
-    cdf, sequence = (one.measurement for one in curves)
+    cdf, sequence = (curve.measurement for curve in curves)
 
     def fitted() -> Fitted:
         fit = reconcile(cdf, sequence)

@@ -37,7 +37,9 @@ async def measure(call: Call[Measure]) -> Measured:
         quote = _quoted(body, grant, site.catalogue)
         insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
         (made,) = commit([quote])
-        (data, *_) = (name for name, one in site.catalogue.data.items() if one.ledger is made.key_owner.ledger)
+        (data, *_) = (
+            name for name, data_set in site.catalogue.data.items() if data_set.ledger is made.key_owner.ledger
+        )
 
         def answer() -> Served:
             settle(made)
@@ -60,14 +62,16 @@ def _quoted(body: Measure, grant: Grant, catalogue: Catalogue) -> Quote[Measurem
         RefusedError: The analyst has no cap; the plan is not read then.
         PlanError, ExactnessError: It cannot be asked.
     """
-    mine = {name: one for name, one in catalogue.data.items() if name in grant.data and one.file.questions}
+    mine = {
+        name: data_set for name, data_set in catalogue.data.items() if name in grant.data and data_set.file.questions
+    }
     insist_on_any_cap(mine.values(), grant.analyst)
-    tables = {name: one.views for name, one in mine.items()}
-    asked: dict[str, Any] = {"rho": body.rho, "delta": body.delta, "within": body.within}
+    tables = {name: data_set.views for name, data_set in mine.items()}
+    amounts: dict[str, Any] = {"rho": body.rho, "delta": body.delta, "within": body.within}
     wanted = collection(body.plan, tables, catalogue.config.limits)
     quote = wanted.quote(
         body.epsilon, body.name, body.mechanism, grant.analyst,
-        **{name: one for name, one in asked.items() if one is not None},
+        **{name: amount for name, amount in amounts.items() if amount is not None},
     )  # fmt: skip
     if not quote.at_once:
         raise PlanError("measure: it is answered only once a window or epoch has closed, which is not served.")

@@ -21,9 +21,9 @@ def metrics(site: Site) -> Callable[[Request], Awaitable[Response]]:
         if not grant.curator:
             return refused(RefusedError(403))
         try:
-            own = [one for one in site.catalogue.data.values() if one.name in grant.data]
-            once = {one.ledger.identity: one for one in own}
-            ledgers = {one.name: one.ledger for one in once.values()}
+            data = [data_set for data_set in site.catalogue.data.values() if data_set.name in grant.data]
+            once = {data_set.ledger.identity: data_set for data_set in data}
+            ledgers = {data_set.name: data_set.ledger for data_set in once.values()}
             text = await site.desk.quoted(grant.analyst, lambda: openmetrics(ledgers))
             return Response(text, headers={"content-type": MEDIA})
         except Exception as error:  # noqa: BLE001  a traceback, in a log or an answer, can quote records

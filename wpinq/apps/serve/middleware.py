@@ -50,8 +50,8 @@ class Pace:
     def takes(self, name: str) -> bool:
         """Whether one more may come now; then it is counted."""
         now = time.monotonic()
-        left, seen = self._left.pop(name, (self._most, now))
-        left = min(self._most, left + (now - seen) * self._rate)
+        left, last = self._left.pop(name, (self._most, now))
+        left = min(self._most, left + (now - last) * self._rate)
         self._left[name] = (left - 1 if left >= 1 else left, now)
         if len(self._left) > REMEMBERED:
             self._left.popitem(last=False)
@@ -67,9 +67,9 @@ class Entrance:
     """
 
     def __init__(self, tokens: Tokens, config: Config) -> None:
-        place = config.server
-        self._tokens, self.sessions = tokens, Sessions(secure=place.proxy or place.certificate is not None)
-        self._asked, self._guessed = Pace(config.limits.requests), Pace(GUESSES)
+        server = config.server
+        self._tokens, self.sessions = tokens, Sessions(secure=server.proxy or server.certificate is not None)
+        self._requests, self._guesses = Pace(config.limits.requests), Pace(GUESSES)
 
     def by_token(self, token: str, address: str) -> Grant:
         """What a token allows.
@@ -79,7 +79,7 @@ class Entrance:
         """
         grant = self._tokens.granted(token)
         if grant is None:
-            raise RefusedError(401 if self._guessed.takes(address) else 429)
+            raise RefusedError(401 if self._guesses.takes(address) else 429)
         return self.paced(grant)
 
     def by_session(self, scope: Scope) -> Grant | None:
@@ -88,7 +88,7 @@ class Entrance:
         Raises:
             RefusedError: There are too many requests.
         """
-        session = self.sessions.found(scope["headers"])
+        session = self.sessions.session_of(scope["headers"])
         grant = None if session is None else self._tokens.current(session.token)
         if grant is None:
             return None
@@ -101,7 +101,7 @@ class Entrance:
         Raises:
             RefusedError: There are too many.
         """
-        if not self._asked.takes(grant.id):
+        if not self._requests.takes(grant.id):
             raise RefusedError(429)
         return grant
 
@@ -135,8 +135,8 @@ class Door:
             nonlocal began
             if message["type"] == "http.response.start":
                 began = True
-                own = {name for name, _ in message["headers"]}  # a page may say what it needs itself
-                message["headers"] = [*message["headers"], *(one for one in HEADERS if one[0] not in own)]
+                names = {name for name, _ in message["headers"]}  # a page may say what it needs itself
+                message["headers"] = [*message["headers"], *(header for header in HEADERS if header[0] not in names)]
             await send(message)
 
         try:
@@ -158,16 +158,16 @@ class Door:
 
     def _grant(self, scope: Scope) -> Grant:
         """By a token alone: a browser sends its cookie with what pages of others ask, too."""
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        words = given[0].decode("latin-1").split(" ") if len(given) == 1 else []
+        values = [value for name, value in scope["headers"] if name == b"authorization"]
+        words = values[0].decode("latin-1").split(" ") if len(values) == 1 else []
         token = words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
         return self._entrance.by_token(token, address(scope))
 
     async def _arrived(self, scope: Scope, receive: Receive) -> Receive:
         """The whole body, in time and not too long, so that nothing that is decoded waits for a slow client."""
         content = bytearray()
-        said = [value for name, value in scope["headers"] if name == b"content-length"]
-        if said and (not said[0].isdigit() or len(said[0]) > 18 or int(said[0]) > self._limits.body):
+        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+        if lengths and (not lengths[0].isdigit() or len(lengths[0]) > 18 or int(lengths[0]) > self._limits.body):
             raise RefusedError(413)
         try:
             async with asyncio.timeout(self._limits.seconds):

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from wpinq.apps.remote.wire import Refused
 from wpinq.apps.serve.catalogue import Catalogue
 from wpinq.apps.serve.middleware import Entrance
-from wpinq.apps.serve.refusals import SAID, RefusedError, refused
+from wpinq.apps.serve.refusals import STATUSES, RefusedError, refused
 from wpinq.apps.serve.tokens import Grant, Tokens
 from wpinq.apps.serve.work_queue import Desk
 
@@ -88,8 +88,8 @@ class Operation:
         async def endpoint(request: Request) -> Response:
             grant: Grant = request.scope["user"]
             try:
-                found = await self.answered(site, grant, await request.body(), dict(request.path_params))
-                return Response(msgspec.json.encode(found), media_type=JSON)
+                answer = await self.answered(site, grant, await request.body(), dict(request.path_params))
+                return Response(msgspec.json.encode(answer), media_type=JSON)
             except Exception as error:  # noqa: BLE001  a traceback, in a log or an answer, can quote records
                 return refused(error, request.scope["path"])
 
@@ -125,7 +125,7 @@ class Operation:
         names = PARAMETER.findall(self.path)
         if names:
             kind = {"type": "string", "minLength": 1}
-            result["parameters"] = [{"name": one, "in": "path", "required": True, "schema": kind} for one in names]
+            result["parameters"] = [{"name": name, "in": "path", "required": True, "schema": kind} for name in names]
         if self.body is not None:
             result["requestBody"] = {"required": True, "content": {JSON: {"schema": schema(self.body)}}}
         return result
@@ -143,14 +143,16 @@ def _decoded(decode: Callable[[bytes], Any], content: bytes) -> Any:
 
 def description(operations: Sequence[Operation]) -> bytes:
     """All operations as an OpenAPI 3.1 description, in JSON."""
-    types = [one for operation in operations for one in (operation.body, operation.answer) if one is not None]
-    found, schemas = msgspec.json.schema_components([*types, Refused], ref_template="#/components/schemas/{name}")
-    known = dict(zip(map(id, types), found, strict=False))
+    types = [kind for operation in operations for kind in (operation.body, operation.answer) if kind is not None]
+    components, schemas = msgspec.json.schema_components([*types, Refused], ref_template="#/components/schemas/{name}")
+    known = dict(zip(map(id, types), components, strict=False))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = operation.described(lambda one: known[id(one)])
+        paths.setdefault(operation.path, {})[operation.method.lower()] = operation.described(
+            lambda kind: known[id(kind)]
+        )
     shape = {JSON: {"schema": {"$ref": "#/components/schemas/Refused"}}}
-    refusals = {str(status): {"description": said, "content": shape} for status, (_, said) in SAID.items()}
+    refusals = {str(status): {"description": text, "content": shape} for status, (_, text) in STATUSES.items()}
     return msgspec.json.encode({
         "openapi": "3.1.0",
         "info": {"title": "wpinq", "version": "1", "description": "Noisy counts and questions, within a budget."},

@@ -48,7 +48,7 @@ def insist_on_gain(root: Node, limits: Limits, call: str) -> None:
     """
     ways: dict[Node, int] = {}
     for node in walk(root):
-        ways[node] = sum(ways[one] for one in node.inputs) or 1
+        ways[node] = sum(ways[source] for source in node.inputs) or 1
     if ways[root] <= limits.gain:
         moves = (move for node in ways for move in times_moved(node))
         if max(moves, default=Fraction(0)) <= limits.gain:
@@ -64,23 +64,23 @@ def insist_on_growth(root: Node, call: str) -> None:
     """
     grown: dict[Node, int] = {}
     for node in walk(root):
-        before = max((grown[one] for one in node.inputs), default=1)
+        before = max((grown[source] for source in node.inputs), default=1)
         after = before * max((held.growth for held in vars(node).values() if isinstance(held, Function)), default=1)
         if after > GROWTH:
             raise PlanError(f"{call}: a text may become more than {GROWTH:,} times as long, step by step; shorten it.")
         grown[node] = before if isinstance(node, Where) else after
 
 
-def insist_on_limits(asked: Statement, limits: Limits) -> None:
+def insist_on_limits(statement: Statement, limits: Limits) -> None:
     """Refuse an SQL query that reads too much: for each of its measurements the limits of plans hold.
 
     Raises:
         PlanError: One has too many steps, or would move too far.
     """
-    for root in asked.plans:
-        found = len(walk(root))
-        if found > limits.steps:
-            raise PlanError(f"sql: the query makes {found} steps; at most {limits.steps} here.")
+    for root in statement.plans:
+        count = len(walk(root))
+        if count > limits.steps:
+            raise PlanError(f"sql: the query makes {count} steps; at most {limits.steps} here.")
         insist_on_growth(root, "sql")
         insist_on_gain(root, limits, "sql")
 
@@ -88,11 +88,11 @@ def insist_on_limits(asked: Statement, limits: Limits) -> None:
 def _made(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection], limits: Limits) -> Collection:
     size = _Size(limits)
     made: list[Collection] = []
-    for place, step in enumerate(steps):
-        call = f"plan, step {place} ({_name(step)})"
+    for index, step in enumerate(steps):
+        call = f"plan, step {index} ({_name(step)})"
         reads = _reads(step)
-        if any(one >= place for one in reads):
-            raise PlanError(f"{call}: a step reads earlier ones; those are 0 to {place - 1}.")
+        if any(read >= index for read in reads):
+            raise PlanError(f"{call}: a step reads earlier ones; those are 0 to {index - 1}.")
         size.grow(step, reads, call)
         if isinstance(step, grammar.Table):
             if step.name not in tables:
@@ -129,7 +129,7 @@ class _Applied:
         if isinstance(step, grammar.Filter):
             return of.filter(function(step.function, schema, call)[0])
         if isinstance(step, grammar.Shave):
-            return of.shave([exact(one, call) for one in step.thickness], step.name)
+            return of.shave([exact(level, call) for level in step.thickness], step.name)
         if isinstance(step, grammar.Distinct):
             return of.distinct(step.at_most)
         assert isinstance(step, (grammar.GroupBy, grammar.Limit, grammar.PartOf))  # noqa: S101  all others
@@ -148,7 +148,7 @@ class _Applied:
         schema = Schema(tuple(node.schema[name] for name in names))
         if step.part >= len(step.parts):
             raise PlanError(f"{self._call}: part {step.part} of {len(step.parts)}; they are numbered from 0.")
-        listed = [value(one, schema) for one in step.parts]
+        listed = [value(bin_, schema) for bin_ in step.parts]
         return of.partition(key, listed)[listed[step.part]]
 
     def _keyed(self, step: grammar.Keyed, left: Collection, right: Collection) -> Collection:
@@ -163,17 +163,17 @@ class _Applied:
         return left.semijoin(right, **keys) if isinstance(step, grammar.SemiJoin) else left.antijoin(right, **keys)
 
 
-def function(given: grammar.Function, schema: Schema, call: str) -> tuple[Any, list[str] | None]:
+def function(written: grammar.Function, schema: Schema, call: str) -> tuple[Any, list[str] | None]:
     """What an operator takes for a function of the grammar, and the names of its outputs, if it says them.
 
     Raises:
         PlanError: See `received`.
     """
-    if isinstance(given, grammar.Written):
-        return given.text, None
-    if isinstance(given, grammar.Chosen):
-        return tuple(given.names), None
-    return received(given, schema, call), given.names
+    if isinstance(written, grammar.Written):
+        return written.text, None
+    if isinstance(written, grammar.Chosen):
+        return tuple(written.names), None
+    return received(written, schema, call), written.names
 
 
 def _name(step: grammar.Step) -> str:
@@ -202,15 +202,15 @@ class _Size:
             PlanError: It passes a limit.
         """
         limits = self._limits
-        self._insist(1 + max((self._depth[one] for one in reads), default=0), limits.depth, call, "steps in a row")
-        self._depth.append(1 + max((self._depth[one] for one in reads), default=0))
+        self._insist(1 + max((self._depth[read] for read in reads), default=0), limits.depth, call, "steps in a row")
+        self._depth.append(1 + max((self._depth[read] for read in reads), default=0))
         for field in ("function", "key", "left_key", "right_key"):
-            given = getattr(step, field, None)
-            for output in given.values if isinstance(given, grammar.Traced) else ():
+            function = getattr(step, field, None)
+            for output in function.values if isinstance(function, grammar.Traced) else ():
                 self._count(output, 1, call)
         partners = 1
-        for one in reads:
-            partners *= self._partners[one]
+        for read in reads:
+            partners *= self._partners[read]
         if isinstance(step, (grammar.Join, grammar.JoinRows)):
             self._joins += 1
             self._insist(self._joins, limits.joins, call, "joins")
@@ -218,15 +218,15 @@ class _Size:
         self._insist(partners, limits.partners, call, "records of one key that joins take")
         self._partners.append(partners)
 
-    def _count(self, given: grammar.Expression, depth: int, call: str) -> None:
+    def _count(self, expression: grammar.Expression, depth: int, call: str) -> None:
         """Count the operations of an expression."""
         self._operations += 1
         self._insist(self._operations, self._limits.operations, call, "operations")
         self._insist(depth, self._limits.depth, call, "operations in a row")
-        for part in given.of if isinstance(given, grammar.Do) else ():
+        for part in expression.of if isinstance(expression, grammar.Do) else ():
             self._count(part, depth + 1, call)
 
     @staticmethod
-    def _insist(found: int, most: int, call: str, what: str) -> None:
-        if found > most:
+    def _insist(count: int, most: int, call: str, what: str) -> None:
+        if count > most:
             raise PlanError(f"{call}: at most {most:,} {what} here.")

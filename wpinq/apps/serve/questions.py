@@ -35,22 +35,22 @@ async def sql(call: Call[Sql]) -> Answered:
     _insist_on_size(body, catalogue)
 
     def price() -> Answered:
-        asked = _quoted(body, grant, catalogue)
-        insist_on_cap(asked.quotes, grant.analyst, catalogue.config.limits, asked.lost)
-        return Answered(price=priced_sql(asked, grant.analyst))
+        quote = _quoted(body, grant, catalogue)
+        insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits, quote.lost)
+        return Answered(price=priced_sql(quote, grant.analyst))
 
     def charged() -> Charged[Answered]:
-        asked = _quoted(body, grant, catalogue)
-        insist_on_cap(asked.quotes, grant.analyst, catalogue.config.limits, asked.lost)
-        made = commit(asked.quotes)
-        return Charged(made[0].key_owner.name, lambda: _answered(asked.answer(made)))
+        quote = _quoted(body, grant, catalogue)
+        insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits, quote.lost)
+        made = commit(quote.quotes)
+        return Charged(made[0].key_owner.name, lambda: _answered(quote.answer(made)))
 
     def explain() -> Answered:
-        asked = _quoted(msgspec.structs.replace(body, query=explains(body.query) or ""), grant, catalogue)
-        found = asked.explained()
-        rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
-        price = priced_sql(asked, grant.analyst)
-        return Answered(price=price, columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)
+        quote = _quoted(msgspec.structs.replace(body, query=explains(body.query) or ""), grant, catalogue)
+        shown = quote.explained()
+        rows, intervals = [list(row) for row in shown.rows], [list(row) for row in shown.intervals]
+        price = priced_sql(quote, grant.analyst)
+        return Answered(price=price, columns=list(shown.columns), rows=rows, intervals=intervals, about=shown.about)
 
     if explains(body.query) is not None:
         return await call.site.desk.quoted(grant.analyst, explain)
@@ -63,16 +63,18 @@ async def sql(call: Call[Sql]) -> Answered:
 async def budget(call: Call[None]) -> Budget:
     """What this analyst may still spend of each data set, and what is left of it for everybody."""
 
-    def found() -> Budget:
-        ledgers = {one.ledger.identity: one.ledger for one in _mine(call.grant, call.site.catalogue).values()}
+    def answer() -> Budget:
+        ledgers = {
+            data_set.ledger.identity: data_set.ledger for data_set in _mine(call.grant, call.site.catalogue).values()
+        }
         allowed = [allowances(ledger, call.grant.analyst)[0] for ledger in ledgers.values()]
-        return Budget(analyst=call.grant.analyst, data=[left(one) for one in allowed])
+        return Budget(analyst=call.grant.analyst, data=[left(allowance) for allowance in allowed])
 
-    return await call.site.desk.quoted(call.grant.analyst, found)
+    return await call.site.desk.quoted(call.grant.analyst, answer)
 
 
 def _mine(grant: Grant, catalogue: Catalogue) -> dict[str, Any]:
-    return {name: one for name, one in catalogue.data.items() if name in grant.data}
+    return {name: data_set for name, data_set in catalogue.data.items() if name in grant.data}
 
 
 def _insist_on_size(body: Sql, catalogue: Catalogue) -> None:
@@ -92,24 +94,24 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
         RefusedError: The analyst has no cap; the query is not read then.
         PlanError, BinError, ExactnessError: It cannot be asked.
     """
-    mine = {name: one for name, one in _mine(grant, catalogue).items() if one.file.questions}
+    mine = {name: data_set for name, data_set in _mine(grant, catalogue).items() if data_set.file.questions}
     insist_on_any_cap(mine.values(), grant.analyst)
-    tables = _bounded({name: one.views for name, one in mine.items()}, body.at_most)
-    public = {name: str(catalogue.home / place) for name, place in catalogue.config.public.items()}
+    tables = _bounded({name: data_set.views for name, data_set in mine.items()}, body.at_most)
+    public = {name: str(catalogue.home / path) for name, path in catalogue.config.public.items()}
     bounds: dict[str, Any] = {}
     read = named_tables(body.query)
-    for name, one in mine.items():
+    for name, data_set in mine.items():
         if name.lower().rpartition(".")[2] in read:  # those of another table are of other columns
-            bounds |= one.file.bounds
+            bounds |= data_set.file.bounds
     bounds |= body.bounds
     keys = None
     if body.keys is not None:
         schema = prepare(body.query, {**public, **tables}, bounds).schema
-        keys = [value(one, schema) for one in body.keys]
+        keys = [value(key, schema) for key in body.keys]
     return quoted(
         body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, delta=body.delta, keys=keys,
         bounds=bounds, name=body.name, analyst=grant.analyst,
-        insist=lambda asked: insist_on_limits(asked, catalogue.config.limits),
+        insist=lambda statement: insist_on_limits(statement, catalogue.config.limits),
     )  # fmt: skip
 
 
@@ -129,9 +131,9 @@ def _bounded(tables: Mapping[str, Collection], at_most: int | None) -> Mapping[s
     return rebounded(tables, at_most, None)
 
 
-def _answered(found: Answer) -> Answered:
-    rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
-    return Answered(columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)
+def _answered(answer: Answer) -> Answered:
+    rows, intervals = [list(row) for row in answer.rows], [list(row) for row in answer.intervals]
+    return Answered(columns=list(answer.columns), rows=rows, intervals=intervals, about=answer.about)
 
 
 ASKING = (

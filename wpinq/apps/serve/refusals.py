@@ -24,7 +24,7 @@ from wpinq.errors import (
 
 LOG = logging.getLogger("wpinq.serve")
 
-SAID: dict[int, tuple[str, str]] = {
+STATUSES: dict[int, tuple[str, str]] = {
     401: ("unauthorized", "no valid token: send Authorization: Bearer TOKEN."),
     403: ("forbidden", "this token does not allow it, or there is nothing of that name."),
     404: ("unknown", "no such address; /api/openapi.json lists them."),
@@ -59,8 +59,8 @@ class RefusedError(Exception):
 
 def refusal(status: int, message: str | None = None) -> Refused:
     """The body of a refusal."""
-    status = status if status in SAID else 422 if status < 500 else 500
-    code, usual = SAID[status]
+    status = status if status in STATUSES else 422 if status < 500 else 500
+    code, usual = STATUSES[status]
     return Refused(error=Problem(status=status, code=code, message=message or usual))
 
 
@@ -72,22 +72,22 @@ def problem(error: BaseException, path: str | None = "") -> Problem:
         path: The address of the request; None before it was let in. Who has no token fills no log: the same is said
             once a minute.
     """
-    status, message = _told(error)
+    status, message = _status(error)
     if status >= 500 and not isinstance(error, RefusedError):
-        told = f"{type(error).__name__}: {error}" if isinstance(error, WpinqError) else type(error).__name__
-        if path is not None or _anew(told):
-            LOG.error("%s: %s", (path or "at the door").encode("unicode_escape").decode()[:200], told[:500])
+        text = f"{type(error).__name__}: {error}" if isinstance(error, WpinqError) else type(error).__name__
+        if path is not None or _anew(text):
+            LOG.error("%s: %s", (path or "at the door").encode("unicode_escape").decode()[:200], text[:500])
     return refusal(status, message).error
 
 
 _logged: dict[str, float] = {}
 
 
-def _anew(told: str) -> bool:
+def _anew(text_: str) -> bool:
     now = time.monotonic()
     for text in [text for text, when in _logged.items() if now - when > QUIET]:
         del _logged[text]
-    return now == _logged.setdefault(told, now)
+    return now == _logged.setdefault(text_, now)
 
 
 def headers(error: BaseException, status: int) -> dict[str, str]:
@@ -97,9 +97,9 @@ def headers(error: BaseException, status: int) -> dict[str, str]:
 
 def refused(error: BaseException, path: str | None = "") -> Response:
     """The answer to an error."""
-    found = problem(error, path)
-    content = msgspec.json.encode(Refused(error=found))
-    return Response(content, found.status, headers(error, found.status), "application/json")
+    told = problem(error, path)
+    content = msgspec.json.encode(Refused(error=told))
+    return Response(content, told.status, headers(error, told.status), "application/json")
 
 
 async def respond(request: Request, error: Exception) -> Response:
@@ -107,7 +107,7 @@ async def respond(request: Request, error: Exception) -> Response:
     return refused(error, request.scope["path"])
 
 
-def _told(error: BaseException) -> tuple[int, str | None]:
+def _status(error: BaseException) -> tuple[int, str | None]:
     """The status of an error, and what may be told of it: messages about the question, never about records."""
     if isinstance(error, RefusedError):
         return error.status, error.message

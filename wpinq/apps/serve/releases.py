@@ -19,7 +19,7 @@ from wpinq.errors import SourceError
 
 WINDOWS = 1_000
 """Windows of one answer."""
-_kept = Kept(200, 64_000_000)
+_cache = Kept(200, 64_000_000)
 """Tables of periods, of 64 megabytes at the most; what is published does not change."""
 Tables: TypeAlias = dict[str, tuple[list[str], list[list[Any]], list[list[tuple[float, float] | None]]]]
 """By name: columns, rows, and for each cell the ends of its interval."""
@@ -30,7 +30,7 @@ async def release(call: Call[None]) -> Editions:
 
     def listed() -> Editions:
         register = _register(call)
-        return Editions(periods=[_edition(register, one) for one in _published(register).values()])
+        return Editions(periods=[_edition(register, record) for record in _published(register).values()])
 
     return await call.site.desk.quoted(call.grant.analyst, listed)
 
@@ -53,12 +53,12 @@ async def windows(call: Call[WindowsAsked]) -> Windows:
     """Rows and intervals of the periods that were published of one table, those after a period that is known; free."""
     body, most = call.body, call.site.catalogue.config.limits.bins
 
-    def told() -> Windows:
+    def answer() -> Windows:
         register = _register(call)
-        known = {name: one for name, one in _published(register).items() if body.table in _names(one)}
+        known = {name: record_ for name, record_ in _published(register).items() if body.table in _names(record_)}
         if not known and _published(register):
             raise RefusedError(403)
-        later = [one for name, one in known.items() if name > (body.after or "")][:WINDOWS]
+        later = [record_ for name, record_ in known.items() if name > (body.after or "")][:WINDOWS]
         result, columns, rows = list[WindowTold](), list[str](), 0
         for record in later:
             columns, cells, ends = _tables(register, record)[body.table]
@@ -69,16 +69,16 @@ async def windows(call: Call[WindowsAsked]) -> Windows:
             result.append(WindowTold(period=record.period, start=start, end=end, rows=cells, intervals=ends))
         return Windows(columns=columns, windows=result, more=bool(result) and max(known) > result[-1].period)
 
-    return await call.site.desk.quoted(call.grant.analyst, told)
+    return await call.site.desk.quoted(call.grant.analyst, answer)
 
 
 def _tables(register: Register, record: Record) -> Tables:
     """The tables of a period; read once for as long as they are kept."""
     key = register.files, record.period, record.facts.get("digest")
-    tables: Tables | None = _kept.get(key)
+    tables: Tables | None = _cache.get(key)
     if tables is None:
         tables = _read(register, record)
-        _kept.put(key, tables, weight(tables))
+        _cache.put(key, tables, weight(tables))
     return tables
 
 
@@ -86,8 +86,8 @@ def _read(register: Register, record: Record) -> Tables:
     result = {}
     for name, (cells, ends) in restored(_files(register, record), ends=True).items():
         pairs = {column: list(zip(*(side.to_list() for side in both), strict=True)) for column, both in ends.items()}
-        intervals = [[pairs[column][place] if column in pairs else None for column in cells.columns]
-                     for place in range(cells.height)]  # fmt: skip
+        intervals = [[pairs[column][index] if column in pairs else None for column in cells.columns]
+                     for index in range(cells.height)]  # fmt: skip
         result[name] = (cells.columns, [list(row) for row in cells.rows()], intervals)
     return result
 
@@ -95,10 +95,10 @@ def _read(register: Register, record: Record) -> Tables:
 def _register(call: Call[Any]) -> Register:
     """The register of a release that a token is for."""
     config, name = call.site.catalogue.config, call.path["name"]
-    one = config.release.get(name)
-    if one is None or one.data not in call.grant.data:
+    release_ = config.release.get(name)
+    if release_ is None or release_.data not in call.grant.data:
         raise RefusedError(403)
-    path = Path(config.home) / one.file
+    path = Path(config.home) / release_.file
     file = read(path)
     return Register(path.parent / file.data.ledger, file.name or path.stem)
 
@@ -110,19 +110,19 @@ def _published(register: Register) -> dict[str, Record]:
 
 def _edition(register: Register, record: Record) -> Edition:
     start, end = _span(record)
-    place = register.files / record.period
-    files = sorted(one.name for one in place.iterdir()) if place.is_dir() else []
+    folder = register.files / record.period
+    files = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return Edition(period=record.period, files=files, start=start, end=end, tables=sorted(_names(record)))
 
 
 def _names(record: Record) -> set[str]:
     """The names of the tables of a period."""
-    return {name for one in record.facts["questions"] for name in one["tables"]}
+    return {name for question in record.facts["questions"] for name in question["tables"]}
 
 
 def _span(record: Record) -> tuple[str, str]:
-    said = record.facts["period"]
-    return said["start"], said["end"]
+    period = record.facts["period"]
+    return period["start"], period["end"]
 
 
 def _files(register: Register, record: Record) -> Mapping[str, bytes]:

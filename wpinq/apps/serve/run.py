@@ -135,13 +135,13 @@ class Ending(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept."""
-        for place in sockets or []:
-            if isinstance(place, Listener):
-                place.begin(self._room)
+        for listener in sockets or []:
+            if isinstance(listener, Listener):
+                listener.begin(self._room)
         asyncio.get_running_loop().set_exception_handler(_say)
         await super().startup(sockets)
-        for place in sockets or []:
-            place.listen(BACKLOG)  # asyncio has one number for those that wait and for those it accepts at once
+        for listener in sockets or []:
+            listener.listen(BACKLOG)  # asyncio has one number for those that wait and for those it accepts at once
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer what is under way for a while, then refuse it."""
@@ -188,8 +188,8 @@ def runner(catalogue: Catalogue, tokens: Tokens) -> uvicorn.Server:
         catalogue: What is served.
         tokens: Who may ask.
     """
-    place, room = catalogue.config.server, _room(catalogue.config)
-    pem = [None if one is None else str(catalogue.home / one) for one in (place.certificate, place.key)]
+    server, room = catalogue.config.server, _room(catalogue.config)
+    pem = [None if path is None else str(catalogue.home / path) for path in (server.certificate, server.key)]
     LOG.setLevel(logging.INFO)
     protocol = type("Connected", (Impatient,), {"room": room})
     config = uvicorn.Config(
@@ -207,10 +207,10 @@ def _room(config: Config) -> Room:
     return Room(most, most if config.server.proxy else min(most, config.limits.each))
 
 
-def serve(catalogue: Catalogue, tokens: Tokens, place: socket.socket) -> None:
+def serve(catalogue: Catalogue, tokens: Tokens, listener: socket.socket) -> None:
     """Serve until a signal ends it."""
     try:
-        runner(catalogue, tokens).run(sockets=[place])
+        runner(catalogue, tokens).run(sockets=[listener])
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)  # Python would wait for questions whose threads nothing interrupts

@@ -64,8 +64,8 @@ class Sessions:
         Args:
             token: The name of the token that was shown.
         """
-        own = [key for key, one in self._held.items() if one.token == token]
-        for key in own[: max(0, len(own) - MOST_OF_ONE + 1)]:
+        sessions = [key for key, session in self._held.items() if session.token == token]
+        for key in sessions[: max(0, len(sessions) - MOST_OF_ONE + 1)]:
             del self._held[key]
         if len(self._held) >= MOST:
             self._held.popitem(last=False)
@@ -73,22 +73,22 @@ class Sessions:
         self._held[_key(value)] = Session(token)
         return value
 
-    def found(self, headers: Iterable[tuple[bytes, bytes]]) -> Session | None:
+    def session_of(self, headers: Iterable[tuple[bytes, bytes]]) -> Session | None:
         """The session of a request, if it has one that has not ended."""
         key = _key(self._value(headers))
-        found, now = self._held.get(key), monotonic()
-        if found is None:
+        session, now = self._held.get(key), monotonic()
+        if session is None:
             return None
-        if now - found.used > IDLE or now - found.begun > LONGEST:
+        if now - session.used > IDLE or now - session.begun > LONGEST:
             del self._held[key]
             return None
-        found.used = now
+        session.used = now
         self._held.move_to_end(key)
-        return found
+        return session
 
     def end(self, session: Session) -> None:
         """End a session."""
-        for key in [key for key, one in self._held.items() if one is session]:
+        for key in [key for key, held in self._held.items() if held is session]:
             del self._held[key]
 
     def cookie(self, value: str) -> str:
@@ -97,8 +97,8 @@ class Sessions:
         return f"{self._name}={value}; Path=/; HttpOnly; SameSite=Strict{self._more}{gone}"
 
     def _value(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        given = b";".join(value for name, value in headers if name == b"cookie").decode("latin-1").split(";")
-        named = [one.strip().partition("=") for one in given]
+        cookies = b";".join(value for name, value in headers if name == b"cookie").decode("latin-1").split(";")
+        named = [cookie.strip().partition("=") for cookie in cookies]
         return next((value for name, _, value in named if name == self._name), "")
 
 

@@ -83,7 +83,7 @@ class Tokens:
         self._store: sqlite3.Connection | None = None
         self._state: tuple[int, ...] = ()
         self._known: dict[str, tuple[bytes, bytes, Grant] | None] = {}
-        self._seen = -1
+        self._data_version = -1
         with self._trouble():
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
             self._looked(path.lstat())
@@ -128,8 +128,8 @@ class Tokens:
 
     def granted(self, token: str) -> Grant | None:
         """What a token allows; None for one that is unknown, expired or revoked, and no word on which."""
-        found = FORM.fullmatch(token)
-        name, secret = (found[1], found[2]) if found else ("", "")
+        match = FORM.fullmatch(token)
+        name, secret = (match[1], match[2]) if match else ("", "")
         held = self._held(name)
         salt, wanted, grant = held or (bytes(SALT), bytes(32), None)
         equal = hmac.compare_digest(_hash(salt, secret), wanted)
@@ -145,8 +145,8 @@ class Tokens:
         with self._lock, self._trouble():
             store = self._current()
             version = store.execute("PRAGMA data_version").fetchone()[0]
-            if version != self._seen:
-                self._known, self._seen = {}, version
+            if version != self._data_version:
+                self._known, self._data_version = {}, version
             if name not in self._known:
                 read = store.execute(f"SELECT salt, hash, {COLUMNS} FROM tokens WHERE id = ?", (name,)).fetchone()  # noqa: S608
                 if read is None:
@@ -169,25 +169,25 @@ class Tokens:
             if self._store is not None and state == self._state:
                 return self._store
             self._forget()
-            place = f"{self._path.absolute().as_uri()}?mode=rw"
-            self._store = sqlite3.connect(place, uri=True, timeout=WAIT, check_same_thread=False, isolation_level=None)
+            uri = f"{self._path.absolute().as_uri()}?mode=rw"
+            self._store = sqlite3.connect(uri, uri=True, timeout=WAIT, check_same_thread=False, isolation_level=None)
             self._store.execute("PRAGMA synchronous = FULL")
             self._store.execute("SELECT id FROM tokens LIMIT 1").fetchone()
             self._state = state
         raise SourceError(f"{self._path}: it is replaced again and again; nobody is let in.")
 
     def _forget(self) -> None:
-        store, self._store, self._known, self._seen = self._store, None, {}, -1
+        store, self._store, self._known, self._data_version = self._store, None, {}, -1
         if store is not None:
             store.close()
 
-    def _looked(self, found: os.stat_result) -> tuple[int, ...]:
+    def _looked(self, status: os.stat_result) -> tuple[int, ...]:
         """Which file it is, and how it is now."""
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise SourceError(f"{self._path}: is no file of tokens, but a link or a directory; nobody is let in.")
-        if found.st_mode & 0o077:
+        if status.st_mode & 0o077:
             raise SourceError(f"{self._path}: others may read the tokens' hashes; run `chmod 600 {self._path}`.")
-        return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
+        return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
     @contextmanager
     def _trouble(self) -> Iterator[None]:

@@ -46,7 +46,7 @@ class Turning:
         self._thread = threading.Thread(target=self._look, name="turning", daemon=True)
 
     def __enter__(self) -> Turning:
-        if any("{" in (one.file.version or "") for one in self._site.catalogue.data.values()):
+        if any("{" in (data_set.file.version or "") for data_set in self._site.catalogue.data.values()):
             self._thread.start()
         return self
 
@@ -58,9 +58,9 @@ class Turning:
         self._latest = max(self._latest, self._now())
         for name in ordered(self._site.catalogue.config):
             catalogue = self._site.catalogue
-            one = catalogue.data[name]
-            version, owners = wanted(name, one.file, catalogue.data, self._latest)
-            if (version, owners) != one.named and not self._end.is_set():
+            data_set = catalogue.data[name]
+            version, owners = wanted(name, data_set.file, catalogue.data, self._latest)
+            if (version, owners) != data_set.named and not self._end.is_set():
                 self._site.catalogue = _next(catalogue, name, version, owners)
 
     def _look(self) -> None:
@@ -86,17 +86,17 @@ def _next(catalogue: Catalogue, name: str, version: str | None, owners: str | No
     try:
         return renewed(catalogue, name, version)
     except Exception as error:  # noqa: BLE001  whatever it is, the same is seen of it
-        told = f"{type(error).__name__}: {error}" if isinstance(error, WpinqError) else type(error).__name__
+        reason = f"{type(error).__name__}: {error}" if isinstance(error, WpinqError) else type(error).__name__
     before = catalogue.data[name]
-    said = version or before.version.partition(",")[0]
-    said = said if owners is None else f"{said}, {owners}"
-    LOG.error("data.%s: version %s is not answered until the next, or a restart: %s", name, said, told[:500])
+    shown = version or before.version.partition(",")[0]
+    shown = shown if owners is None else f"{shown}, {owners}"
+    LOG.error("data.%s: version %s is not answered until the next, or a restart: %s", name, shown, reason[:500])
 
     def stop(node: Node) -> Node:
         if not isinstance(node, Source):
             return node
-        own = {one.name: getattr(node.data, one.name) for one in fields(DataSet)}
-        return Source(Stopped(**{**own, "version": said, "held": [], "made": {}}))
+        values = {field.name: getattr(node.data, field.name) for field in fields(DataSet)}
+        return Source(Stopped(**{**values, "version": shown, "held": [], "made": {}}))
 
     views = Collection(rewrite(before.views._node, stop))
     return catalogue.having(replace(before, views=views, stopped=True, named=(version, owners)), {})

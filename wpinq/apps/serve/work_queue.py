@@ -46,14 +46,14 @@ class Desk:
     """
 
     def __init__(self, waiting: int, held: int, memory: int) -> None:
-        self._places, self._most = waiting, held
+        self._most_waiting, self._most = waiting, held
         self._charges, self._quotes = ThreadPoolExecutor(CHARGES, "charge"), ThreadPoolExecutor(QUOTES, "quote")
         self._runners: dict[Hashable, ThreadPoolExecutor] = {}
         self._reading = Semaphore(RUNS)
         self._busy: Counter[str] = Counter()
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
         self._named: OrderedDict[Hashable, tuple[Hashable, Callable[[], Charged[Any]]]] = OrderedDict()
-        self.kept = Kept(held, memory)
+        self.cache = Kept(held, memory)
 
     async def quoted(self, who: str, work: Callable[[], T]) -> T:
         """Do what reads no records.
@@ -73,7 +73,7 @@ class Desk:
         Raises:
             RefusedError: Too much is waiting.
         """
-        known: T | None = self.kept.get(key)
+        known: T | None = self.cache.get(key)
         if known is not None:
             return known
         running: asyncio.Future[T] | None = self._running.get(key)
@@ -99,12 +99,14 @@ class Desk:
             return None
         self._named.move_to_end(name)
         key, charge = self._named[name]
-        known = self.kept.get(key)
+        known = self.cache.get(key)
         return known if known is not None else await asyncio.shield(self._running.get(key) or self._start(key, charge))
 
     def _start(self, key: Hashable, charge: Callable[[], Charged[T]], who: str | None = None) -> asyncio.Future[T]:
         running = self._running[key] = asyncio.ensure_future(self._run(key, charge, who))
-        running.add_done_callback(lambda one: one.cancelled() or one.exception())  # told to who asks; never logged
+        running.add_done_callback(
+            lambda future: future.cancelled() or future.exception()
+        )  # told to who asks; never logged
         return running
 
     async def _run(self, key: Hashable, charge: Callable[[], Charged[T]], who: str | None) -> T:
@@ -120,7 +122,7 @@ class Desk:
             if charged.of not in self._runners:
                 self._runners[charged.of] = ThreadPoolExecutor(1, "run")
             answer, size = await loop.run_in_executor(self._runners[charged.of], weighed)
-            self.kept.put(key, answer, size)
+            self.cache.put(key, answer, size)
             return answer
         finally:
             self._running.pop(key, None)
@@ -128,7 +130,7 @@ class Desk:
                 self._leave(who)
 
     def _enter(self, who: str) -> None:
-        if self._busy.total() >= self._places or self._busy[who] >= max(1, self._places // 4):
+        if self._busy.total() >= self._most_waiting or self._busy[who] >= max(1, self._most_waiting // 4):
             raise RefusedError(429)
         self._busy[who] += 1
 

@@ -25,21 +25,21 @@ def framed(
     columns: Mapping[str, Sequence[Any]], ends: Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
 ) -> pl.DataFrame:
     """Columns, and after each that is noisy the ends of its intervals; no name is there twice."""
-    found: dict[str, pl.Series] = {}
+    series: dict[str, pl.Series] = {}
 
     def add(name: str, values: Sequence[Any]) -> None:
-        while name in found:
+        while name in series:
             name += "_"
         try:
-            found[name] = pl.Series(name, values)
+            series[name] = pl.Series(name, values)
         except (TypeError, pl.exceptions.PolarsError):  # values of several types: as text
-            found[name] = pl.Series(name, [None if one is None else str(one) for one in values], dtype=pl.String)
+            series[name] = pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
 
     for name, values in columns.items():
         add(name, values)
         for word, end in zip(("low", "high"), ends.get(name, ()), strict=False):
             add(f"{name}_{word}", end)
-    return pl.DataFrame(list(found.values()))
+    return pl.DataFrame(list(series.values()))
 
 
 async def saved(visit: Visit, name: str, frame: pl.DataFrame, draw: Callable[[], Any]) -> Response:
@@ -54,7 +54,7 @@ async def saved(visit: Visit, name: str, frame: pl.DataFrame, draw: Callable[[],
     Raises:
         PlanError: There is no such kind of file.
     """
-    kind = visit.given.get("as", "")
+    kind = visit.fields.get("as", "")
     if kind not in KINDS:
         raise PlanError(f"as: there are {', '.join(KINDS)}.")
 

@@ -40,7 +40,7 @@ class Axis:
 
     def __call__(self, value: float) -> str:
         """Where a number stands."""
-        low, high, at = (math.log(max(one, 1e-9)) if self.log else one for one in (self.low, self.high, value))
+        low, high, at = (math.log(max(number, 1e-9)) if self.log else number for number in (self.low, self.high, value))
         share = min(max((at - low) / (high - low), 0), 1)
         return f"{self.first + share * (self.last - self.first):.1f}"
 
@@ -49,11 +49,11 @@ class Axis:
         if self.log:
             decades = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
             steps = (1, 2, 5) if len(decades) < 3 else (1,)
-            return [one for decade in decades for step in steps if (one := step * 10.0**decade) <= self.high]
+            return [tick for decade in decades for step in steps if (tick := step * 10.0**decade) <= self.high]
         rough = (self.high - self.low) / 5
         step = 10 ** math.floor(math.log10(rough))
-        step *= next(one for one in (1, 2, 5, 10) if one * step >= rough)
-        return [step * one for one in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
+        step *= next(tick for tick in (1, 2, 5, 10) if tick * step >= rough)
+        return [step * tick for tick in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
 
 
 def spread(size: int, most: int = MOST) -> list[int]:
@@ -64,7 +64,7 @@ def spread(size: int, most: int = MOST) -> list[int]:
     """
     if size <= most:
         return [*range(1, size + 1)]
-    return [int(one) for one in np.unique(np.geomspace(1, size, most).astype(np.int64))]
+    return [int(number) for number in np.unique(np.geomspace(1, size, most).astype(np.int64))]
 
 
 def counts(x: Sequence[int], values: Curve, low: Curve, high: Curve, names: tuple[str, str]) -> Markup:
@@ -100,7 +100,7 @@ def _figure(
     top: float = 0,
 ) -> Markup:  # fmt: skip
     (low, high), (across, up) = band, names
-    every = [float(one) for curve in (low, high, *curves.values()) for one in curve if one is not None]
+    every = [float(number) for curve in (low, high, *curves.values()) for number in curve if number is not None]
     most, least = max([*every, top, 1]), min([*every, 0])
     xs = Axis(BELOW, 1.5 * max(3, x[-1]), LEFT, WIDTH - RIGHT, log=True) if log else Axis(
         x[0], max(x[-1], x[0] + 1), LEFT, WIDTH - RIGHT, log=False)  # fmt: skip
@@ -129,7 +129,7 @@ def _axes(xs: Axis, ys: Axis, across: str, up: str) -> list[str]:
 
 
 def _band(x: Sequence[int], low: Curve, high: Curve, xs: Axis, ys: Axis) -> str:
-    there = [place for place, one in enumerate(low) if one is not None]
+    there = [index for index, number in enumerate(low) if number is not None]
     if not there:
         return ""
     upper = _corners([(xs(x[at]), ys(float(high[at] or 0))) for at in there], steps=xs.log)
@@ -139,17 +139,17 @@ def _band(x: Sequence[int], low: Curve, high: Curve, xs: Axis, ys: Axis) -> str:
 
 def _corners(points: list[tuple[str, str]], *, steps: bool) -> list[str]:
     """Points of a line, or of a staircase."""
-    found = [f"{at},{one}" for at, one in points[:1]]
-    for (_, before), (at, one) in itertools.pairwise(points):
-        found += [f"{at},{before}", f"{at},{one}"] if steps else [f"{at},{one}"]
-    return found
+    corners = [f"{at},{height}" for at, height in points[:1]]
+    for (_, before), (at, height) in itertools.pairwise(points):
+        corners += [f"{at},{before}", f"{at},{height}"] if steps else [f"{at},{height}"]
+    return corners
 
 
 def _curve(kind: str, x: Sequence[int], curve: Curve, xs: Axis, ys: Axis, *, log: bool) -> str:
-    there = [(xs(at), ys(float(one))) for at, one in zip(x, curve, strict=True)
-             if one is not None and (one > 0 or not log)]  # fmt: skip
+    there = [(xs(at), ys(float(height))) for at, height in zip(x, curve, strict=True)
+             if height is not None and (height > 0 or not log)]  # fmt: skip
     if kind == "dots":
-        return "".join(f'<circle class="dot" cx="{at}" cy="{one}" r="2.6"/>' for at, one in there)
+        return "".join(f'<circle class="dot" cx="{at}" cy="{height}" r="2.6"/>' for at, height in there)
     points = " ".join(_corners(there, steps=kind == "step"))
     return f'<polyline class="line" points="{points}"/>'
 

@@ -20,7 +20,7 @@ KINDS: dict[str, str] = {"count": "COUNT(*)", "distinct": "COUNT(DISTINCT {})", 
 
 def lines(typed: str) -> list[str]:
     """The lines of a text that are not empty."""
-    return [one for one in typed.replace("\r\n", "\n").split("\n") if one]
+    return [line for line in typed.replace("\r\n", "\n").split("\n") if line]
 
 
 def bins(typed: str, columns: Sequence[ColumnTold]) -> list[Any]:
@@ -34,13 +34,13 @@ def bins(typed: str, columns: Sequence[ColumnTold]) -> list[Any]:
     (['a, b'], [['a, b', 3]])
     """
     if len(columns) == 1:
-        return [_read(one, columns[0]) for one in lines(typed)]
-    found: list[Any] = []
+        return [_read(line, columns[0]) for line in lines(typed)]
+    read: list[Any] = []
     for cells in csv.reader(lines(typed), skipinitialspace=True):
         if len(cells) != len(columns):
             raise BinError(f"a line holds {len(columns)} values with commas between: {_named(columns)}.")
-        found.append([_read(one, column) for one, column in zip(cells, columns, strict=True)])
-    return found
+        read.append([_read(cell, column) for cell, column in zip(cells, columns, strict=True)])
+    return read
 
 
 def groups(typed: str) -> list[Any]:
@@ -49,17 +49,17 @@ def groups(typed: str) -> list[Any]:
     >>> groups('Page 1\n12\n"12"\n["NL", 3]')
     ['Page 1', 12, '12', ['NL', 3]]
     """
-    return [_json(one) for one in lines(typed)]
+    return [_json(line) for line in lines(typed)]
 
 
-def question(given: dict[str, str], *, dry: bool) -> dict[str, Any]:
+def question(fields: dict[str, str], *, dry: bool) -> dict[str, Any]:
     """A question as `POST /api/sql` has it. What was not typed is left out."""
     typed = {
-        name: given[name].strip() for name in ("epsilon", "within", "delta", "name") if given.get(name, "").strip()
+        name: fields[name].strip() for name in ("epsilon", "within", "delta", "name") if fields.get(name, "").strip()
     }
-    keys = groups(given.get("keys", ""))
+    keys = groups(fields.get("keys", ""))
     return {
-        "query": given.get("query", "").replace("\r\n", "\n"),
+        "query": fields.get("query", "").replace("\r\n", "\n"),
         **typed,
         **({"keys": keys} if keys else {}),
         "dry": dry,
@@ -78,20 +78,20 @@ def in_its_words(message: str) -> str:
     'which groups there are is private too; give "Groups to show", or "Delta" (for example 1e-6).'
     """
     names = "|".join(FIELDS)
-    text = re.sub(rf"\bsql\(({names})=[^()]*\)", lambda found: f'"{FIELDS[found[1]]}"', message)
-    text = re.sub(rf"\b({names})=(\[\.\.\.\]|\.\.\.)?", lambda found: f'"{FIELDS[found[1]]}"', text)
+    text = re.sub(rf"\bsql\(({names})=[^()]*\)", lambda match: f'"{FIELDS[match[1]]}"', message)
+    text = re.sub(rf"\b({names})=(\[\.\.\.\]|\.\.\.)?", lambda match: f'"{FIELDS[match[1]]}"', text)
     return text.removeprefix("sql: ")
 
 
-def built(given: dict[str, str], data: Sequence[DataTold]) -> str:
+def built(fields: dict[str, str], data: Sequence[DataTold]) -> str:
     """A SELECT from what was chosen in the form that builds one.
 
     Raises:
         PlanError: It was not chosen from what there is.
     """
-    of = next((one for one in data if one.name == given.get("data") and one.questions), None)
+    of = next((data_set for data_set in data if data_set.name == fields.get("data") and data_set.questions), None)
     names = {column.name for column in of.columns} if of is not None else set()
-    what, column, by, where = (given.get(name, "") for name in ("what", "column", "by", "where"))
+    what, column, by, where = (fields.get(name, "") for name in ("what", "column", "by", "where"))
     if of is None or what not in KINDS or {column, by} - {""} - names:
         raise PlanError("choose a data set, what to compute, and columns that there are.")
     if "{}" in KINDS[what] and not column:
@@ -100,7 +100,7 @@ def built(given: dict[str, str], data: Sequence[DataTold]) -> str:
     head = f"SELECT {_quoted(by)}, {select}" if by else f"SELECT {select}"
     text = [head, f"FROM {_quoted(of.name)}", f"WHERE {where.strip()}" if where.strip() else "",
             f"GROUP BY {_quoted(by)}" if by else ""]  # fmt: skip
-    return "\n".join(one for one in text if one)
+    return "\n".join(line for line in text if line)
 
 
 def _quoted(name: str) -> str:
@@ -113,15 +113,15 @@ def _quoted(name: str) -> str:
 
 
 def _named(columns: Sequence[ColumnTold]) -> str:
-    return ", ".join(f"{one.name} ({one.type})" for one in columns)
+    return ", ".join(f"{column.name} ({column.type})" for column in columns)
 
 
 def _json(typed: str) -> Any:
     try:
-        found = json.loads(typed, parse_constant=str)
+        parsed = json.loads(typed, parse_constant=str)
     except (ValueError, RecursionError):
         return typed
-    return typed if isinstance(found, dict) else found
+    return typed if isinstance(parsed, dict) else parsed
 
 
 def _read(typed: str, column: ColumnTold) -> Any:

@@ -23,59 +23,59 @@ from wpinq.postprocess.shown import beside_noise, within
 async def ask(visit: Visit) -> Response:
     """The form of a question; with POST its price, or its answer."""
     listed: Listed = await visit.ask("measurements")
-    given, wrong, found = visit.given, None, None
-    if "build" in given:
+    fields, wrong, answered = visit.fields, None, None
+    if "build" in fields:
         try:
-            given["query"] = forms.built(given, listed.data)
+            fields["query"] = forms.built(fields, listed.data)
         except PlanError as error:
             wrong = problem(error)
     elif visit.posted:
-        found, wrong = await visit.tried("sql", forms.question(given, dry=given.get("do") != "ask"))
+        answered, wrong = await visit.tried("sql", forms.question(fields, dry=fields.get("do") != "ask"))
         if wrong is not None:
             wrong = msgspec.structs.replace(wrong, message=forms.in_its_words(wrong.message))
-    if found is not None and given.get("as"):
-        return await _saved(visit, found)
-    answer = None if found is None or found.price is not None else _shown(found)
-    data = [one for one in listed.data if one.questions]
+    if answered is not None and fields.get("as"):
+        return await _saved(visit, answered)
+    answer = None if answered is None or answered.price is not None else _shown(answered)
+    data = [data_set for data_set in listed.data if data_set.questions]
     published = exact(visit.site.catalogue.config.limits.delta, "limits.delta") > 0
     return visit.page("ask", wrong.status if wrong else 200, data=data, published=published,
                       kinds=list(forms.KINDS), problem=wrong,
-                      price=None if found is None else found.price, answer=answer,
-                      asked={name: given.get(name, "") for name in FIELDS})  # fmt: skip
+                      price=None if answered is None else answered.price, answer=answer,
+                      asked={name: fields.get(name, "") for name in FIELDS})  # fmt: skip
 
 
 FIELDS = ("query", "epsilon", "within", "keys", "delta", "name")
 
 
-def _shown(found: Answered) -> dict[str, Any]:
+def _shown(answered: Answered) -> dict[str, Any]:
     rows = [
         [within(cell, *end) if end else "NULL" if cell is None else str(cell)
          for cell, end in zip(row, ends, strict=True)]
-        for row, ends in zip((found.rows or [])[:ROWS], found.intervals or [], strict=False)
+        for row, ends in zip((answered.rows or [])[:ROWS], answered.intervals or [], strict=False)
     ]  # fmt: skip
-    about = found.about or {}
-    return {"columns": found.columns, "rows": rows, "more": len(found.rows or []) - len(rows),
+    about = answered.about or {}
+    return {"columns": answered.columns, "rows": rows, "more": len(answered.rows or []) - len(rows),
             "beside": beside_noise(about.get("beside noise", ())), "protects": about.get("protects", "")}  # fmt: skip
 
 
-async def _saved(visit: Visit, found: Answered) -> Response:
-    names, rows, intervals = found.columns or [], found.rows or [], found.intervals or []
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+async def _saved(visit: Visit, answered: Answered) -> Response:
+    names, rows, intervals = answered.columns or [], answered.rows or [], answered.intervals or []
+    columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
     ends = {
-        name: (_ends(intervals, place, 0), _ends(intervals, place, 1))
-        for place, name in enumerate(names)
-        if any(row[place] is not None for row in intervals)
+        name: (_ends(intervals, index, 0), _ends(intervals, index, 1))
+        for index, name in enumerate(names)
+        if any(row[index] is not None for row in intervals)
     }
     series = {
         name: (pl.Series(low, dtype=pl.Float64), pl.Series(high, dtype=pl.Float64))
         for name, (low, high) in ends.items()
     }
-    notes = [beside_noise((found.about or {}).get("beside noise", ()))]
+    notes = [beside_noise((answered.about or {}).get("beside noise", ()))]
     return await saved(visit, "answer", framed(columns, ends),
-                       lambda: chart(framed(columns, {}), series, visit.given["query"], notes))  # fmt: skip
+                       lambda: chart(framed(columns, {}), series, visit.fields["query"], notes))  # fmt: skip
 
 
-def _ends(intervals: list[list[tuple[float, float] | None]], place: int, end: int) -> list[float | None]:
+def _ends(intervals: list[list[tuple[float, float] | None]], index: int, end: int) -> list[float | None]:
     """Where the intervals of one column begin, or end."""
-    cells = [row[place] for row in intervals]
-    return [None if one is None else one[end] for one in cells]
+    cells = [row[index] for row in intervals]
+    return [None if interval is None else interval[end] for interval in cells]

@@ -19,33 +19,33 @@ LAST = 200
 
 async def release(visit: Visit) -> Response:
     """The windows of one table, the newest first; the page asks again each minute."""
-    found: Editions = await visit.ask("release", name=visit.path["name"])
-    tables = sorted({table for one in found.periods for table in one.tables})
-    periods = sorted(found.periods, key=lambda one: one.period, reverse=True)
+    editions: Editions = await visit.ask("release", name=visit.path["name"])
+    tables = sorted({table for edition in editions.periods for table in edition.tables})
+    periods = sorted(editions.periods, key=lambda edition: edition.period, reverse=True)
     shown: dict[str, Any] = {"table": "", "rows": [], "groups": [], "group": "", "curve": "", "columns": []}
     if tables:
-        table = visit.given.get("table") or tables[0]
-        own = [one.period for one in periods if table in one.tables]
-        body = {"table": table} if len(own) <= LAST else {"table": table, "after": own[LAST]}
-        shown |= _shown(await visit.ask("windows", body, name=visit.path["name"]), visit.given.get("group"))
+        table = visit.fields.get("table") or tables[0]
+        later = [edition.period for edition in periods if table in edition.tables]
+        body = {"table": table} if len(later) <= LAST else {"table": table, "after": later[LAST]}
+        shown |= _shown(await visit.ask("windows", body, name=visit.path["name"]), visit.fields.get("group"))
         shown |= {"table": table}
     return visit.page("release", name=visit.path["name"], periods=periods, tables=tables, **shown)
 
 
 async def published(visit: Visit) -> Response:
     """One file of a published period."""
-    found = await visit.ask("published", **visit.path)
-    return attached(found.content, found.file)
+    file = await visit.ask("published", **visit.path)
+    return attached(file.content, file.file)
 
 
-def _shown(told: Windows, wanted: str | None) -> dict[str, Any]:
-    lines = [(window.period, row, ends) for window in reversed(told.windows)
+def _shown(answer: Windows, wanted: str | None) -> dict[str, Any]:
+    lines = [(window.period, row, ends) for window in reversed(answer.windows)
              for row, ends in zip(window.rows, window.intervals, strict=True)]  # fmt: skip
-    counted = sorted({place for _, _, ends in lines for place, end in enumerate(ends) if end is not None})
-    keys = [place for place in range(len(told.columns)) if place not in counted]
+    counted = sorted({index for _, _, ends in lines for index, end in enumerate(ends) if end is not None})
+    keys = [index for index in range(len(answer.columns)) if index not in counted]
 
     def group(row: list[Any]) -> str:
-        return ", ".join(label(row[place]) for place in keys)
+        return ", ".join(label(row[index]) for index in keys)
 
     groups = list(dict.fromkeys(group(row) for _, row, _ in lines))
     chosen = wanted if wanted in groups else groups[0] if groups else ""
@@ -65,7 +65,7 @@ def _shown(told: Windows, wanted: str | None) -> dict[str, Any]:
         ]
         if len(points) > 1:
             low, high = ([end[way] for _, end in points] for way in (0, 1))
-            names = (f"window, from {lines[-1][0]} on", told.columns[counted[0]])
+            names = (f"window, from {lines[-1][0]} on", answer.columns[counted[0]])
             curve = drawing.counts([*range(1, len(points) + 1)], [value for value, _ in points], low, high, names)
     return {"rows": rows[:ROWS], "groups": groups if keys else [], "group": chosen, "curve": curve,
-            "columns": told.columns}  # fmt: skip
+            "columns": answer.columns}  # fmt: skip

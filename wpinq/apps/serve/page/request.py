@@ -48,7 +48,7 @@ class Visit:
         grant: What the token allows with which somebody signed in.
         session: The session of the browser.
         path: The values of the parameters in the path.
-        given: What was typed: the fields of the form, or of the address.
+        fields: What was typed: the fields of the form, or of the address.
         posted: Whether a form of these pages was sent; nothing is charged by an address.
     """
 
@@ -57,7 +57,7 @@ class Visit:
     grant: Grant
     session: Session
     path: dict[str, str]
-    given: dict[str, str]
+    fields: dict[str, str]
     posted: bool
 
     async def ask(self, operation: str, body: object = None, **path: str) -> Any:
@@ -81,7 +81,7 @@ class Visit:
     def page(self, template: str, status: int = 200, **what: object) -> Response:
         """A page of this browser."""
         return page(
-            template, status, grant=self.grant, form=self.session.form, given=defaultdict(str, self.given), **what
+            template, status, grant=self.grant, form=self.session.form, given=defaultdict(str, self.fields), **what
         )
 
 
@@ -103,17 +103,17 @@ def endpoint(view: View, site: Site, operations: Mapping[str, Operation]) -> Cal
             if grant is None:
                 return RedirectResponse(SIGN_IN, 303)
             session: Session = request.scope["session"]
-            given = await sent(request)
+            fields = await sent(request)
             if request.method == "POST":
                 insist_on_own(request, site)
-                session.insist_on_own(given.pop("form", ""))
+                session.insist_on_own(fields.pop("form", ""))
             return await view(
-                Visit(site, operations, grant, session, dict(request.path_params), given, request.method == "POST")
+                Visit(site, operations, grant, session, dict(request.path_params), fields, request.method == "POST")
             )
         except Exception as error:  # noqa: BLE001  a traceback, in a log or a page, can quote records
-            found = problem(error, request.scope["path"])
-            result = page("refused", found.status, grant=grant, problem=found)
-            result.headers.update(headers(error, found.status))
+            refusal = problem(error, request.scope["path"])
+            result = page("refused", refusal.status, grant=grant, problem=refusal)
+            result.headers.update(headers(error, refusal.status))
             return result
 
     return answer
@@ -162,9 +162,9 @@ def drawn(now: Left, after: Left | None = None, *, own: bool = False) -> Markup:
     """A gauge of what is left of a budget, or of the own cap, and of what a question would take."""
     left, whole = ((now.own or "0", now.cap or "0")) if own else (now.left, now.budget)
     rest = left if after is None else (after.own or "0") if own else after.left
-    asked = exact(left, "left") - exact(rest, "left")
-    label = f"{rest} of {whole} left" + (f", {asked} of it asked for" if asked > 0 else "")
-    return Markup(gauge(exact(left, "left"), exact(whole, "cap"), label, max(asked, Fraction(0))))  # noqa: S704  escaped there
+    cost = exact(left, "left") - exact(rest, "left")
+    label = f"{rest} of {whole} left" + (f", {cost} of it asked for" if cost > 0 else "")
+    return Markup(gauge(exact(left, "left"), exact(whole, "cap"), label, max(cost, Fraction(0))))  # noqa: S704  escaped there
 
 
 TEMPLATES = Environment(

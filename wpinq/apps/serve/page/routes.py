@@ -36,7 +36,7 @@ VIEWS: dict[str, tuple[View, tuple[str, ...]]] = {
 
 def pages(site: Site, operations: Sequence[Operation]) -> list[Route]:
     """The routes of all pages."""
-    named = {one.handler.__name__: one for one in operations}
+    named = {operation.handler.__name__: operation for operation in operations}
 
     async def enter(request: Request) -> Response:
         if request.method != "POST":
@@ -45,9 +45,9 @@ def pages(site: Site, operations: Sequence[Operation]) -> list[Route]:
             insist_on_own(request, site)
             grant = site.entrance.by_token((await sent(request)).get("token", "").strip(), address(request.scope))
         except Exception as error:  # noqa: BLE001  a traceback must not reach the log
-            found = problem(error, None)
-            result = page("sign_in", found.status, problem=found)
-            result.headers.update({k: v for k, v in headers(error, found.status).items() if k != "www-authenticate"})
+            refusal = problem(error, None)
+            result = page("sign_in", refusal.status, problem=refusal)
+            result.headers.update({k: v for k, v in headers(error, refusal.status).items() if k != "www-authenticate"})
             return result
         sessions = site.entrance.sessions
         return RedirectResponse("/", 303, {"set-cookie": sessions.cookie(sessions.begin(grant.id))})
@@ -77,8 +77,8 @@ async def static(request: Request) -> Response:
 @cache
 def content(name: str) -> bytes:
     """A file."""
-    found = (Path(__file__).parent / "static" / name).read_bytes()
-    return look().encode() + found if name == "page.css" else found
+    data = (Path(__file__).parent / "static" / name).read_bytes()
+    return look().encode() + data if name == "page.css" else data
 
 
 @cache

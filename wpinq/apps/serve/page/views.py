@@ -27,70 +27,84 @@ ROWS = 500
 async def home(visit: Visit) -> Response:
     """What there is, and what is left."""
     listed, left = await visit.ask("measurements"), await visit.ask("budget")
-    return visit.page("home", listed=listed, left={one.data: one for one in left.data})
+    return visit.page("home", listed=listed, left={data_set.data: data_set for data_set in left.data})
 
 
 async def measurement(visit: Visit) -> Response:
     """A measurement, and the bins of it that were typed."""
     listed: Listed = await visit.ask("measurements")
-    found = [one for one in listed.measurements if one.name == visit.path["name"]]
-    if not found:
+    matching = [served for served in listed.measurements if served.name == visit.path["name"]]
+    if not matching:
         raise RefusedError(403)
-    one, what, wrong, seen = found[0], {}, None, None
-    if visit.given:
+    described, what, wrong, observed = matching[0], {}, None, None
+    if visit.fields:
         try:
-            what = _wanted(visit.given, one)
+            what = _wanted(visit.fields, described)
         except WpinqError as error:
             wrong = problem(error)
         else:
-            seen, wrong = await visit.tried("observe", what, name=one.name)
-    if seen is None:
-        return visit.page("measurement", wrong.status if wrong else 200, one=one, problem=wrong, levels=LEVELS,
-                          whole=_whole(one), seen=None)  # fmt: skip
+            observed, wrong = await visit.tried("observe", what, name=described.name)
+    if observed is None:
+        return visit.page("measurement", wrong.status if wrong else 200, one=described, problem=wrong, levels=LEVELS,
+                          whole=_whole(described), seen=None)  # fmt: skip
     named = what["bins"] if "bins" in what else [*range(what["range"]["first"], what["range"]["last"] + 1)]
-    if visit.given.get("as"):
-        return await _saved_counts(visit, one, named, seen)
-    return visit.page("measurement", one=one, levels=LEVELS, whole=_whole(one), seen=seen, **_shown(one, named, seen))
+    if visit.fields.get("as"):
+        return await _saved_counts(visit, described, named, observed)
+    return visit.page(
+        "measurement",
+        one=described,
+        levels=LEVELS,
+        whole=_whole(described),
+        seen=observed,
+        **_shown(described, named, observed),
+    )
 
 
-def _whole(one: Described) -> bool:
+def _whole(described: Described) -> bool:
     """Whether bins are whole numbers, of which a range can be typed."""
-    return [column.type for column in one.columns] == ["integer"]
+    return [column.type for column in described.columns] == ["integer"]
 
 
-def _wanted(given: dict[str, str], one: Described) -> dict[str, Any]:
+def _wanted(fields: dict[str, str], described: Described) -> dict[str, Any]:
     """What was typed, as `POST /api/measurements/NAME/observe` has it.
 
     Raises:
         BinError: It is no bin and no range.
     """
-    level = given.get("level") or "0.95"
-    if given.get("bins", "").strip():
-        return {"bins": forms.bins(given["bins"], one.columns), "level": level}
+    level = fields.get("level") or "0.95"
+    if fields.get("bins", "").strip():
+        return {"bins": forms.bins(fields["bins"], described.columns), "level": level}
     try:
-        first, last = int(given.get("first", "")), int(given.get("last", ""))
+        first, last = int(fields.get("first", "")), int(fields.get("last", ""))
     except ValueError:
-        raise BinError("type at least one bin" + (", or the two ends of a range." if _whole(one) else ".")) from None
+        raise BinError(
+            "type at least one bin" + (", or the two ends of a range." if _whole(described) else ".")
+        ) from None
     return {"range": {"first": first, "last": last}, "level": level}
 
 
-def _shown(one: Described, named: list[Any], seen: Observed) -> dict[str, Any]:
-    half, values = seen.half_width, seen.values
+def _shown(described: Described, named: list[Any], observed: Observed) -> dict[str, Any]:
+    half, values = observed.half_width, observed.values
     low, high = min([0, *(value - half for value in values)]), max([0, *(value + half for value in values)])
     rows = [(label(name), noisy(value, half), drawing.whisker(value, half, low, high))
             for name, value in zip(named[:ROWS], values, strict=False)]  # fmt: skip
     curve = ""
-    if len(named) > 2 and _whole(one) and named == sorted(named) and named[0] is not None:
-        places = [at - 1 for at in _evenly(len(named))]
-        counts = [values[at] for at in places]
+    if len(named) > 2 and _whole(described) and named == sorted(named) and named[0] is not None:
+        indices = [at - 1 for at in _evenly(len(named))]
+        counts = [values[at] for at in indices]
         bottom, top = ([value + way * half for value in counts] for way in (-1, 1))
-        names = (one.columns[0].name, "noisy count")
-        curve = drawing.counts([named[at] for at in places], counts, bottom, top, names)
-    return {"rows": rows, "more": len(named) - len(rows), "curve": curve, "beside": beside_noise(one.beside_noise)}
+        names = (described.columns[0].name, "noisy count")
+        curve = drawing.counts([named[at] for at in indices], counts, bottom, top, names)
+    return {
+        "rows": rows,
+        "more": len(named) - len(rows),
+        "curve": curve,
+        "beside": beside_noise(described.beside_noise),
+    }
 
 
 def _evenly(size: int) -> list[int]:
-    return [int(one) for one in np.unique(np.linspace(1, size, min(size, drawing.MOST)).astype(int))]
+    return [int(number) for number in np.unique(np.linspace(1, size, min(size, drawing.MOST)).astype(int))]
 
 
 def label(name: Any) -> str:
@@ -98,45 +112,47 @@ def label(name: Any) -> str:
     return "NULL" if name is None else ", ".join(map(label, name)) if isinstance(name, list) else str(name)
 
 
-async def _saved_counts(visit: Visit, one: Described, named: list[Any], seen: Observed) -> Response:
+async def _saved_counts(visit: Visit, described: Described, named: list[Any], observed: Observed) -> Response:
     table = [name if isinstance(name, list) else [name] for name in named]
-    keys = {column.name: [row[place] for row in table] for place, column in enumerate(one.columns)}
+    keys = {column.name: [row[index] for row in table] for index, column in enumerate(described.columns)}
     count = "count"
     while count in keys:
         count += "_"
-    low, high = ([value + way * seen.half_width for value in seen.values] for way in (-1, 1))
-    frame = framed({**keys, count: seen.values}, {count: (low, high)})
-    cells = framed({**keys, count: seen.values}, {})
-    notes = [f"Intervals are of noise alone, with probability {seen.level:g} each.", beside_noise(one.beside_noise),
-             f"Protects {one.protects}."]  # fmt: skip
+    low, high = ([value + way * observed.half_width for value in observed.values] for way in (-1, 1))
+    frame = framed({**keys, count: observed.values}, {count: (low, high)})
+    cells = framed({**keys, count: observed.values}, {})
+    notes = [f"Intervals are of noise alone, with probability {observed.level:g} each.",
+             beside_noise(described.beside_noise), f"Protects {described.protects}."]  # fmt: skip
     ends = {count: (pl.Series(low, dtype=pl.Float64), pl.Series(high, dtype=pl.Float64))}
-    return await saved(visit, one.name, frame, lambda: chart(cells, ends, one.meaning, [n for n in notes if n]))
+    return await saved(
+        visit, described.name, frame, lambda: chart(cells, ends, described.meaning, [n for n in notes if n])
+    )
 
 
 async def fit(visit: Visit) -> Response:
     """A degree distribution with what was observed of it."""
     listed: Listed = await visit.ask("measurements")
-    told = [one for one in listed.fits if one.name == visit.path["name"]]
+    matching = [one for one in listed.fits if one.name == visit.path["name"]]
     fitted: Fitted = await visit.ask("fit", name=visit.path["name"])
-    places = drawing.spread(len(fitted.cdf)) or [1]
-    seen: Observed = await visit.ask("observe", {"bins": places}, name=told[0].cdf)
+    points = drawing.spread(len(fitted.cdf)) or [1]
+    observed: Observed = await visit.ask("observe", {"bins": points}, name=matching[0].cdf)
     cdf, low, high = (
-        [row[at - 1] if at <= len(row) else 0 for at in places] for row in (fitted.cdf, fitted.low, fitted.high)
+        [row[at - 1] if at <= len(row) else 0 for at in points] for row in (fitted.cdf, fitted.low, fitted.high)
     )
-    if visit.given.get("as"):
-        return await _saved_fit(visit, fitted, places, seen)
-    curve = drawing.degrees(places, seen.values, cdf, low, high)
-    rows = [(k, noisy(value, seen.half_width), fit_, bottom, top)
-            for k, value, fit_, bottom, top in zip(places, seen.values, cdf, low, high, strict=True)]  # fmt: skip
-    return visit.page("fit", told=told[0], fitted=fitted, curve=curve, rows=rows, size=len(fitted.cdf))
+    if visit.fields.get("as"):
+        return await _saved_fit(visit, fitted, points, observed)
+    curve = drawing.degrees(points, observed.values, cdf, low, high)
+    rows = [(k, noisy(value, observed.half_width), fit_, bottom, top)
+            for k, value, fit_, bottom, top in zip(points, observed.values, cdf, low, high, strict=True)]  # fmt: skip
+    return visit.page("fit", told=matching[0], fitted=fitted, curve=curve, rows=rows, size=len(fitted.cdf))
 
 
-async def _saved_fit(visit: Visit, fitted: Fitted, places: list[int], seen: Observed) -> Response:
+async def _saved_fit(visit: Visit, fitted: Fitted, ranks: list[int], observed: Observed) -> Response:
     k = [*range(1, max(len(fitted.cdf), len(fitted.high)) + 1)]
     cdf, low, high = (row + [0] * (len(k) - len(row)) for row in (fitted.cdf, fitted.low, fitted.high))
     frame = framed({"k": k, "cdf": cdf}, {"cdf": (low, high)})
-    points = np.zeros(places[-1])
-    points[np.array(places) - 1] = seen.values
+    points = np.zeros(ranks[-1])
+    points[np.array(ranks) - 1] = observed.values
     title = f"{fitted.name}: {fitted.distinct:,} things, {fitted.records:,} records"
     band = (fitted.low, fitted.high)
     return await saved(visit, fitted.name, frame, lambda: draw_cdf(points, fitted.cdf, band, title))
@@ -144,9 +160,9 @@ async def _saved_fit(visit: Visit, fitted: Fitted, places: list[int], seen: Obse
 
 async def budget(visit: Visit) -> Response:
     """What is left, and what was asked; for curators the ledgers as well."""
-    left, asked = await visit.ask("budget"), (await visit.ask("history")).asked
+    left, questions = await visit.ask("budget"), (await visit.ask("history")).asked
     ledgers = (await visit.ask("ledger")).data if visit.grant.curator else []
-    paid = [float(exact(row.epsilon, "epsilon")) for row in asked if row.epsilon is not None]
-    whole = max([float(exact(one.cap, "cap")) for one in left.data if one.cap is not None], default=0.0)
+    paid = [float(exact(row.epsilon, "epsilon")) for row in questions if row.epsilon is not None]
+    whole = max([float(exact(data_set.cap, "cap")) for data_set in left.data if data_set.cap is not None], default=0.0)
     curve = drawing.spending(paid, whole) if len(paid) > 1 else ""
-    return visit.page("budget", left=left.data, asked=list(reversed(asked[-ROWS:])), ledgers=ledgers, curve=curve)
+    return visit.page("budget", left=left.data, asked=list(reversed(questions[-ROWS:])), ledgers=ledgers, curve=curve)

@@ -31,7 +31,7 @@ from strategies import protected
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
 from wpinq.core.functions import expressions
-from wpinq.core.functions.covering import own
+from wpinq.core.functions.covering import covered_fields
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan import node as plan
 from wpinq.core.plan.dataset import DataSet
@@ -290,8 +290,10 @@ def forget_names(patch):
     """As operators once told themselves: by their options, and not by the names that they give."""
 
     def told(node):
-        return {name: one for name, one in own(node).items() if name not in ("name", "function", "predicate")} | {
-            name: one.fingerprint for name, one in own(node).items() if name in ("function", "predicate")}  # fmt: skip
+        fields = covered_fields(node)
+        named = {"name", "function", "predicate"}
+        return {name: field for name, field in fields.items() if name not in named} | {
+            name: fields[name].fingerprint for name in ("function", "predicate") if name in fields}  # fmt: skip
 
     real = plan.covered
     patch.setattr(plan.Node, "meaning", property(told))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.bind import column, named, translator
-from wpinq.core.functions.sql.mistakes import near
+from wpinq.core.functions.sql.mistakes import suggestion
 from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.functions.tree import Node as Value
@@ -149,7 +149,7 @@ class Tables:
 
     def missing(self, node: exp.Expression) -> PlanError:
         """That no table has a column."""
-        hint = near(node.name, [name for columns in self._columns.values() for name in columns])
+        hint = suggestion(node.name, [name for columns in self._columns.values() for name in columns])
         return PlanError(f"{CALL}: no column {shown(node)}; there are {self.names}.{hint}")
 
     @property

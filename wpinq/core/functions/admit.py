@@ -50,13 +50,13 @@ def admit(root: Node, schema: Schema, call: str) -> None:
         UntraceableError: Some node is not, or is not known to be.
         PlanError: It names a column that is not there, or one that expressions cannot read.
     """
-    open_, seen = [root], set()
-    while open_:
-        node = open_.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
+    pending, checked = [root], set()
+    while pending:
+        node = pending.pop()
+        if id(node) not in checked:
+            checked.add(id(node))
             _check(node, schema, call)
-            open_ += reversed(node.inputs)
+            pending += reversed(node.inputs)
 
 
 def bare(node: Node) -> str | None:
@@ -114,7 +114,7 @@ def _function(node: Node, call: str) -> None:
             f"{call}: Polars raises to the power of a column in another way where a record is alone in its batch, and "
             "the last digits differ; write a constant exponent, (y * x.log()).exp(), or a Python function."
         )
-    if "columns" not in TABLE[name].marks and any(one.columns for one in node.inputs[1:]):
+    if "columns" not in TABLE[name].marks and any(argument.columns for argument in node.inputs[1:]):
         raise UntraceableError(
             f"{call}: the Polars function {name} takes constants as its arguments here, not columns."
         )
@@ -157,7 +157,7 @@ def bounded(root: Node, schema: Schema, call: str) -> int:
     """
     nodes = list(walk(root))
     timed = any(schema[name].kind in BOUNDS for name in root.columns)
-    if timed or any("date" in _told(node).lower() for node in nodes):
+    if timed or any("date" in _described(node).lower() for node in nodes):
         far: dict[int, bool] = {}
         for node in nodes:
             far[id(node)] = _far(node, any(far[id(part)] for part in node.inputs), schema, call)
@@ -170,7 +170,7 @@ def bounded(root: Node, schema: Schema, call: str) -> int:
     return growth[id(root)]
 
 
-def _told(node: Node) -> str:
+def _described(node: Node) -> str:
     """All that a node says itself."""
     return f"{node.name} {node.method} {node.options}" if node.name != "Column" else ""
 
@@ -227,4 +227,4 @@ def _growth(node: Node, each: list[int]) -> int:
 
 def _written(node: Node) -> int:
     """At least how many characters a text is that is written out."""
-    return len(str(node.told or {"Literal": {"Scalar": {"String": node.options["value"]}}}))
+    return len(str(node.serialised or {"Literal": {"Scalar": {"String": node.options["value"]}}}))

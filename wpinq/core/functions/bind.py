@@ -161,7 +161,10 @@ def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
     if len(nodes) != (plain.size or 1):
         raise PlanError(f"{call}: the function returns one value and columns= names {plain.size}; return a tuple.")
     kinds = [node.kind for node in nodes]
-    if any(kind not in (None, own) for (_, kind), own in zip(wanted or [("", None)] * len(kinds), kinds, strict=True)):
+    if any(
+        kind not in (None, fallback)
+        for (_, kind), fallback in zip(wanted or [("", None)] * len(kinds), kinds, strict=True)
+    ):
         raise Untraced
     binding = plain.binding.narrowed(columns_read(plain.reads, [*nodes, *steps]))
     labels = dict(zip(binding.reads, binding.labels, strict=True))
@@ -171,7 +174,7 @@ def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
     projection = projected(nodes) if not steps else None
     ranged = [projection is not None and plain.schema[node.options[0]].ranged for node in nodes]
     output = columns_of(names, kinds, ranged)
-    own = replace(plain, reads=binding.reads, binding=binding, output=output.expanded())
+    fallback = replace(plain, reads=binding.reads, binding=binding, output=output.expanded())
     note = "columns: " if projection else "traced: "
     function = Columnar(
         schema=plain.schema,
@@ -184,7 +187,7 @@ def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
         else _meaning(nodes, steps, plain.schema, binding.reads, output),
         nodes=tuple(nodes),
         steps=tuple(steps),
-        plain=own,
+        plain=fallback,
     )
     if projection is None and not agrees(function, plain):
         raise Untraced

@@ -39,9 +39,9 @@ class Binding:
 
     def arguments(self, values: list[Any] | tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of a call, from the values of `reads`."""
-        given = (*values, None)
-        positional = [given[-1 if place is None else place] for place in self.positional]
-        return positional, {name: given[-1 if place is None else place] for name, place in self.keywords}
+        inputs = (*values, None)
+        positional = [inputs[-1 if position is None else position] for position in self.positional]
+        return positional, {name: inputs[-1 if position is None else position] for name, position in self.keywords}
 
     @property
     def straight(self) -> bool:
@@ -54,13 +54,13 @@ class Binding:
 
     def narrowed(self, reads: frozenset[str]) -> Binding:
         """The same call when only these columns matter."""
-        kept = [place for place, name in enumerate(self.reads) if name in reads]
-        moved: dict[int | None, int] = {old: new for new, old in enumerate(kept)}
+        positions = [position for position, name in enumerate(self.reads) if name in reads]
+        moved: dict[int | None, int] = {old: new for new, old in enumerate(positions)}
         return Binding(
-            tuple(self.reads[place] for place in kept),
-            tuple(self.labels[place] for place in kept),
-            tuple(moved.get(place) for place in self.positional),
-            tuple((name, moved.get(place)) for name, place in self.keywords),
+            tuple(self.reads[position] for position in positions),
+            tuple(self.labels[position] for position in positions),
+            tuple(moved.get(position) for position in self.positional),
+            tuple((name, moved.get(position)) for name, position in self.keywords),
         )
 
 

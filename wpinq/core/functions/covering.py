@@ -31,7 +31,7 @@ class Uncovered(Exception):  # noqa: N818
     """A fingerprint cannot cover something."""
 
 
-def own(thing: Any) -> dict[str, Any]:
+def covered_fields(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass, but for those that are only shown."""
     kind: Any = type(thing)
     return {name: getattr(thing, name) for name in _names(kind)}
@@ -45,15 +45,15 @@ def _names(kind: type) -> tuple[str, ...]:
 _PLAIN = frozenset({type(None), bool, int, str, bytes, Fraction})
 
 
-def covered(value: Any, node: Callable[[Any], bytes | None], *, asked: bool = False) -> Field:
+def covered(value: Any, node: Callable[[Any], bytes | None], *, portable: bool = False) -> Field:
     """A value as a field of an injective encoding.
 
     Args:
         value: Text, bytes, a number, a member of an enumeration, a tuple or a dataclass of such, a step, or an object
             with a property `covered` that returns such a value.
         node: Gives the fingerprint of a step, and None for other values.
-        asked: Cover what people take for one question, on whatever version of the data and of Python: the property
-            `asked` of what has one, instead of `covered`.
+        portable: Cover what people take for one question, on whatever version of the data and of Python: the property
+            `portable` of what has one, instead of `covered`.
 
     Raises:
         Uncovered: It is a value of another kind, or its `covered` is None.
@@ -64,21 +64,21 @@ def covered(value: Any, node: Callable[[Any], bytes | None], *, asked: bool = Fa
     if kind is float:
         return ("float", value.hex())
     if kind is tuple:
-        return tuple([covered(item, node, asked=asked) for item in value])
+        return tuple([covered(item, node, portable=portable) for item in value])
     if isinstance(value, Enum):
         return (kind.__qualname__, value.name)
     if hasattr(value, "covered"):
-        form = value.asked if asked and hasattr(value, "asked") else value.covered
+        form = value.portable if portable and hasattr(value, "portable") else value.covered
         if form is None:
             raise Uncovered
-        return covered(form, node, asked=asked)
+        return covered(form, node, portable=portable)
     known = node(value)
     if known is not None:
         return ("step", known)
     if is_dataclass(value) and not isinstance(value, type):
         return (
             kind.__qualname__,
-            *[(name, covered(entry, node, asked=asked)) for name, entry in own(value).items()],
+            *[(name, covered(entry, node, portable=portable)) for name, entry in covered_fields(value).items()],
         )
     raise Uncovered
 

@@ -62,7 +62,7 @@ class Expressions(Columnwise):
 
     def one_by_one(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
         """What `apply` gives for each record by itself, one below the other."""
-        rows = [frame[place : place + 1] for place in range(frame.height)]
+        rows = [frame[index : index + 1] for index in range(frame.height)]
         try:
             made = pl.collect_all([self._made(row.lazy(), keep) for row in rows], optimizations=UNCHANGED)
         except FAILURES:
@@ -70,13 +70,13 @@ class Expressions(Columnwise):
         return canonical.frame(pl.concat(made), self.output)
 
     def _made(self, frame: Frame, keep: Sequence[str]) -> Frame:
-        values = [value.alias(f"\0out {place}") for place, value in enumerate(self.expressions)]
-        result = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
+        values = [value.alias(f"\0out {index}") for index, value in enumerate(self.expressions)]
+        result = [pl.col(f"\0out {index}").alias(name) for index, name in enumerate(self.output.names)]
         return frame.with_columns(values).select(*result, *keep)
 
 
 def expressions(
-    given: Sequence[object], schema: Schema, call: str, names: Sequence[str] | Mapping[str, object] | None
+    values: Sequence[object], schema: Schema, call: str, names: Sequence[str] | Mapping[str, object] | None
 ) -> Expressions:
     """Bind Polars expressions to columns.
 
@@ -84,7 +84,7 @@ def expressions(
         UntraceableError: One is not element-wise.
         PlanError: One does not fit the columns, or the outputs do not fit `columns=`.
     """
-    parts = [part for item in given for part in _expanded(item, schema, call)]
+    parts = [part for item in values for part in _expanded(item, schema, call)]
     for part in parts:
         if bare(part) not in schema.names:
             admit(part, schema, call)
@@ -146,8 +146,8 @@ def _output(
     wanted = declared_kinds(names, call) if names is not None else tuple((label, None) for label in labels)
     if len(wanted) != len(labels):
         raise PlanError(f"{call}: there are {len(labels)} expressions and columns= names {len(wanted)}; name each.")
-    for (name, asked), kind in zip(wanted, kinds, strict=True):
-        if asked not in (None, kind):
+    for (name, declared), kind in zip(wanted, kinds, strict=True):
+        if declared not in (None, kind):
             raise PlanError(f"{call}: {name!r} is of type {kind.value}, and columns= declares another; cast it.")
     return columns_of([name for name, _ in wanted], kinds, ranged)
 
@@ -223,9 +223,9 @@ def _probed(function: Expressions, call: str) -> None:
 
 def _alone(function: Expressions, frame: pl.DataFrame) -> pl.DataFrame:
     """What each row gives by itself; rows that hold the same are computed once."""
-    held = canonical.bits(frame).with_columns(pl.lit(0).alias(ROW)).select(pl.all().to_physical()).rows()
+    contents = canonical.bits(frame).with_columns(pl.lit(0).alias(ROW)).select(pl.all().to_physical()).rows()
     first: dict[tuple[object, ...], int] = {}
-    same = pl.DataFrame({ROW: frame[ROW], FIRST: [first.setdefault(row, place) for place, row in enumerate(held)]})
+    same = pl.DataFrame({ROW: frame[ROW], FIRST: [first.setdefault(row, index) for index, row in enumerate(contents)]})
     once = function.one_by_one(frame[list(first.values())], (ROW,))
     made = once.rename({ROW: FIRST}).cast({FIRST: pl.Int64})
     return same.join(made, on=FIRST, maintain_order="left").select(once.columns)
@@ -248,10 +248,10 @@ def _shown(part: Node) -> str:
 
 def _zones(part: Node) -> Iterator[str]:
     """The zones of the clocks in it, in the order in which Polars writes them."""
-    found: list[str] = []
-    open_ = [part]
-    while open_:
-        node = open_.pop()
-        found += [node.options["time_zone"]] if node.name == "TemporalExpr.ConvertTimeZone" else []
-        open_ += node.inputs
-    return reversed(found)
+    zones: list[str] = []
+    pending = [part]
+    while pending:
+        node = pending.pop()
+        zones += [node.options["time_zone"]] if node.name == "TemporalExpr.ConvertTimeZone" else []
+        pending += node.inputs
+    return reversed(zones)

@@ -81,35 +81,35 @@ class _Thread:
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self._stack, self._stop = stack, threading.Event()
-        self._given: SimpleQueue[tuple[Callable[[tuple[Any, ...]], Any], Iterable[tuple[Any, ...]]] | None]
-        self._given, self._done = SimpleQueue(), SimpleQueue[list[Any] | type[BaseException]]()
+        self._work_queue: SimpleQueue[tuple[Callable[[tuple[Any, ...]], Any], Iterable[tuple[Any, ...]]] | None]
+        self._work_queue, self._done = SimpleQueue(), SimpleQueue[list[Any] | type[BaseException]]()
         self._thread: threading.Thread | None = None
 
     def run(self, step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ...]]) -> list[Any]:
         if self._thread is None:
             self._stack.enter_context(_ONE_AT_A_TIME)
             self._thread = _start(self._work)
-        self._given.put((step, records))
-        found: list[Any] | type[BaseException] = EngineError
+        self._work_queue.put((step, records))
+        outcome: list[Any] | type[BaseException] = EngineError
         while self._thread.is_alive():
             with contextlib.suppress(Empty):
-                found = self._done.get(timeout=0.2)  # Polars' signal handler restarts a wait without an end
+                outcome = self._done.get(timeout=0.2)  # Polars' signal handler restarts a wait without an end
                 break
-        if isinstance(found, type):
-            raise EngineError(f"a function of the dataflow stopped ({found.__name__}); nothing was answered.")
-        return found
+        if isinstance(outcome, type):
+            raise EngineError(f"a function of the dataflow stopped ({outcome.__name__}); nothing was answered.")
+        return outcome
 
     def end(self, *, wait: bool) -> None:
         self._stop.set()
-        self._given.put(None)
+        self._work_queue.put(None)
         if wait and self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:
         _inside.function = True
         with dropping(OUT, ERR, WARNINGS, LOGS):
-            while (given := self._given.get()) is not None:
-                step, records = given
+            while (job := self._work_queue.get()) is not None:
+                step, records = job
                 result: list[Any] = []
                 try:
                     for record in records:

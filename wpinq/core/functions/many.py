@@ -52,11 +52,11 @@ class Many(Plain):
         listed = [outcome or () for outcome in result]
         counts = np.array([len(outcome) for outcome in listed], np.int64)
         origin = np.repeat(np.arange(len(counts)), counts)
-        place = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
+        position = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
         outputs = list(chain.from_iterable(listed))
         results = [
             pl.Series("\0origin", origin, dtype=pl.Int64),
-            pl.Series(PLACE, place, dtype=pl.Int64),
+            pl.Series(PLACE, position, dtype=pl.Int64),
             pl.Series(COUNT, np.repeat(counts, counts), dtype=pl.Int64),
             *(
                 series(f"\0out {n}", [output[n] for output in outputs], column.kind)

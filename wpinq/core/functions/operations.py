@@ -92,7 +92,11 @@ def _read(entries: str, family: str = "") -> dict[str, Operation]:
 
 
 OPERATORS = _read(_OPERATORS)
-FUNCTIONS = {name: one for family, entries in FAMILIES.items() for name, one in _read(entries, family).items()}
+FUNCTIONS = {
+    name: operation for family, entries in FAMILIES.items() for name, operation in _read(entries, family).items()
+}
 TABLE = {**_read(_TREE), **OPERATORS, **FUNCTIONS}
-METHODS = {method: name for name, one in TABLE.items() for method in one.methods} | {"to_physical": "ToPhysical"}
+METHODS = {method: name for name, operation in TABLE.items() for method in operation.methods} | {
+    "to_physical": "ToPhysical"
+}
 """What nodes are made with; `to_physical` also, which nobody may write who does not know how columns store."""

@@ -39,9 +39,11 @@ def named(labels: Sequence[str | None]) -> tuple[str, ...]:
     >>> named(["page", None]), named([None, "page", None, "page"])
     (('page', 'value'), ('value_1', 'page', 'value_2', 'page_2'))
     """
-    computed = [place for place, label in enumerate(labels) if label is None]
-    given = {place: "value" if len(computed) == 1 else f"value_{order}" for order, place in enumerate(computed, 1)}
-    wanted = [given[place] if label is None else label for place, label in enumerate(labels)]
+    computed = [position for position, label in enumerate(labels) if label is None]
+    made_names = {
+        position: "value" if len(computed) == 1 else f"value_{order}" for order, position in enumerate(computed, 1)
+    }
+    wanted = [made_names[position] if label is None else label for position, label in enumerate(labels)]
     taken: list[str] = []
     for name in wanted:
         candidate, number = name, 1

@@ -54,7 +54,7 @@ class Plain(Function):
         return result if self.held.named else (*result, platform(zoned=self.held.zoned))
 
     @property
-    def asked(self) -> tuple[object, ...] | None:
+    def portable(self) -> tuple[object, ...] | None:
         """The function as people know it, in whatever version of Python."""
         code = self.held.code if self.held.named else outlined(self.function)
         return None if code is None else (code, self.reads, self.output, self.projection)
@@ -73,12 +73,12 @@ class Plain(Function):
         result = each(self._mapped, records)
         outcomes = [outcome for outcome in result if outcome is not None]
         results = [
-            series(f"\0out {place}", [outcome[place] for outcome in outcomes], column.kind)
-            for place, column in enumerate(self.output)
+            series(f"\0out {index}", [outcome[index] for outcome in outcomes], column.kind)
+            for index, column in enumerate(self.output)
         ]
         mapped = distinct.filter(pl.Series([outcome is not None for outcome in result], dtype=pl.Boolean))
         joined = rows.join(mapped.with_columns(results), on=distinct.columns, how="inner", nulls_equal=True)
-        names = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
+        names = [pl.col(f"\0out {index}").alias(name) for index, name in enumerate(self.output.names)]
         return joined.select(*names, *keep)
 
     def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
@@ -92,13 +92,13 @@ class Plain(Function):
         self, frame: pl.DataFrame, keep: Sequence[str]
     ) -> tuple[pl.DataFrame, pl.DataFrame, Iterator[tuple[Any, ...]]]:
         """All rows, the distinct ones of what is read, by whose columns the two join, and the records in these."""
-        own = [Column(f"\0in {place}", self.schema[name].kind) for place, name in enumerate(self.reads)]
-        read = [stored(self.schema[name]).alias(key.name) for name, key in zip(self.reads, own, strict=True)]
+        inputs = [Column(f"\0in {index}", self.schema[name].kind) for index, name in enumerate(self.reads)]
+        read = [stored(self.schema[name]).alias(key.name) for name, key in zip(self.reads, inputs, strict=True)]
         keys = canonical.bits(frame.with_columns(read or [pl.lit(0).alias("\0in")]))
-        keys = keys.select([key.name for key in own] or ["\0in"])
+        keys = keys.select([key.name for key in inputs] or ["\0in"])
         rows = pl.concat([frame.select(keep), keys], how="horizontal")
         distinct = keys.unique()
-        return rows, distinct, canonical.numbers(distinct, own).iter_rows()
+        return rows, distinct, canonical.numbers(distinct, inputs).iter_rows()
 
     @cached_property
     def _result(self) -> Callable[[tuple[Any, ...]], Any]:
@@ -119,15 +119,15 @@ class Plain(Function):
 
     @cached_property
     def _written(self) -> Callable[[Any], tuple[Any, ...]]:
-        size, own = self.size, [writer(column.kind) for column in self.output]
+        size, writers = self.size, [writer(column.kind) for column in self.output]
         if size is None:
-            (write,) = own
+            (write,) = writers
             return lambda result: (None if result is None else write(result),)
 
         def written(result: Any) -> tuple[Any, ...]:
             if not isinstance(result, (tuple, list)) or len(result) != size:
                 raise Misfit
-            pairs = zip(own, result, strict=True)
+            pairs = zip(writers, result, strict=True)
             return tuple([None if value is None else write(value) for write, value in pairs])
 
         return written

@@ -30,7 +30,7 @@ class Read(Node):
     def _made(self) -> pl.Expr:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return pl.Expr.deserialize(io.StringIO(json.dumps(self.told)), format="json")
+            return pl.Expr.deserialize(io.StringIO(json.dumps(self.serialised)), format="json")
 
 
 def tree(expression: pl.Expr | Node, call: str) -> Node:
@@ -55,10 +55,10 @@ def tree(expression: pl.Expr | Node, call: str) -> Node:
     return made
 
 
-def _read(told: Any) -> Read:
+def _read(serialised: Any) -> Read:
     """The node, whose name is no operation where it is not known."""
     body: Any
-    (name, body), *more = told.items() if isinstance(told, dict) else [(told, None)]
+    (name, body), *more = serialised.items() if isinstance(serialised, dict) else [(serialised, None)]
     inputs: list[Any] = []
     options: Mapping[str, Any] = {}
     if more or name not in ("Column", "Literal", "Alias", "BinaryExpr", "Cast", "Ternary", "Function"):
@@ -79,11 +79,11 @@ def _read(told: Any) -> Read:
     elif name == "Ternary":
         inputs = [body["predicate"], body["truthy"], body["falsy"]]
     else:
-        name, found = _named(body["function"])
-        inputs, options = body["input"], _options(name, found, body["input"])
+        name, arguments = _named(body["function"])
+        inputs, options = body["input"], _options(name, arguments, body["input"])
         name = name if name in FUNCTIONS else f"function {word(name)}"
     node = Read(name, tuple(map(_read, inputs)), options)
-    node.told = told
+    node.serialised = serialised
     return node
 
 
@@ -105,14 +105,14 @@ def _named(function: Any) -> tuple[str, Any]:
     return f"{name}.{inner}", options
 
 
-def _options(name: str, given: Any, inputs: list[Any]) -> Mapping[str, Any]:
+def _options(name: str, arguments: Any, inputs: list[Any]) -> Mapping[str, Any]:
     """The options of a function by their names, as they are written in Python."""
     if name == "StringExpr.Strptime":
-        return {"dtype": given[0], **given[1]}
+        return {"dtype": arguments[0], **arguments[1]}
     if name == "TemporalExpr.ReplaceTimeZone":
         ambiguous = inputs[1].get("Literal", {}).get("Scalar", {}).get("String")
-        zone = given[0] and given[0]["inner"]
-        return {"time_zone": zone, "non_existent": str(given[1]).lower(), "ambiguous": ambiguous}
+        zone = arguments[0] and arguments[0]["inner"]
+        return {"time_zone": zone, "non_existent": str(arguments[1]).lower(), "ambiguous": ambiguous}
     if name == "TemporalExpr.ConvertTimeZone":
-        return {"time_zone": given["inner"]}
-    return given if isinstance(given, dict) else {ONLY.get(name, "option"): given}
+        return {"time_zone": arguments["inner"]}
+    return arguments if isinstance(arguments, dict) else {ONLY.get(name, "option"): arguments}

@@ -44,8 +44,8 @@ def dropping(*kinds: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _instead(put: Put, made: Callable[[Any], Any]) -> Iterator[None]:
     before = put(None, None)
-    while (found := put(before, mine := made(before))) is not mine:
-        before = found
+    while (current := put(before, mine := made(before))) is not mine:
+        before = current
     try:
         yield
     finally:
@@ -88,8 +88,8 @@ class _Maker:
     def __init__(self, make: Callable[..., logging.LogRecord]) -> None:
         self.make = make
 
-    def __call__(self, *given: Any, **more: Any) -> logging.LogRecord:
-        record = self.make(*given, **more)
+    def __call__(self, *arguments: Any, **keywords: Any) -> logging.LogRecord:
+        record = self.make(*arguments, **keywords)
         if _dropped(LOGS):
             record.levelno = -1
         return record

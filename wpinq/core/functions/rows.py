@@ -35,8 +35,8 @@ class Rows(Columnwise):
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         (key,) = self.reads
         how: Literal["left", "inner"] = "left" if self.outer else "inner"
-        found = frame.select(pl.col(key).alias(KEY), *keep).join(self.table, on=KEY, how=how)
-        return found.select(*self.output.names, *keep)
+        joined = frame.select(pl.col(key).alias(KEY), *keep).join(self.table, on=KEY, how=how)
+        return joined.select(*self.output.names, *keep)
 
 
 def rows(key: Column, table: pl.DataFrame, output: Schema, *, outer: bool, note: str, twice: str = TWICE) -> Rows:

@@ -57,7 +57,7 @@ class Node:
         told: What Polars tells of it, if somebody else made it.
     """
 
-    told: Any = None
+    serialised: Any = None
 
     def __init__(
         self, name: Name, inputs: tuple[Node, ...] = (), options: Mapping[Name, Any] | None = None, method: Name = ""
@@ -65,9 +65,9 @@ class Node:
         self.name = name = METHODS[method] if method else name  # so it says what is made
         self.inputs, self.options, self.method = inputs, options or {}, method
         known = TABLE.get(name) if method or name == "Cast" else None
-        self.size: int = 1 + (known.added if known else 0) + sum(one.size for one in inputs)
-        self.depth: int = 1 + max((one.depth for one in inputs), default=0)
-        read = [self.options["name"]] if name == "Column" else [column for one in inputs for column in one.columns]
+        self.size: int = 1 + (known.added if known else 0) + sum(part.size for part in inputs)
+        self.depth: int = 1 + max((part.depth for part in inputs), default=0)
+        read = [self.options["name"]] if name == "Column" else [column for part in inputs for column in part.columns]
         self.columns: tuple[Name, ...] = tuple(dict.fromkeys(read))
         self._expr: pl.Expr | None = None
 
@@ -80,7 +80,7 @@ class Node:
         return self._expr
 
     def _made(self) -> pl.Expr:
-        parts, options = [one.expr for one in self.inputs], self.options
+        parts, options = [part.expr for part in self.inputs], self.options
         match self.name:
             case "Column":
                 return pl.col(options["name"])
@@ -99,7 +99,7 @@ class Node:
         elif space == "pl":
             made = getattr(pl, name)(parts, **options)
         else:
-            more = [one.options["value"] if one.bare else one.expr for one in self.inputs[1:]]
+            more = [part.options["value"] if part.bare else part.expr for part in self.inputs[1:]]
             made = operator.attrgetter(self.method)(parts[0])(*more, **options)
         return made  # type: ignore[no-any-return]
 
@@ -114,7 +114,7 @@ class Node:
         coded: dict[int, bytes] = {}
         for node in walk(self):
             options = tuple((name, type(value).__name__, repr(value)) for name, value in sorted(node.options.items()))
-            coded[id(node)] = digest(node.name, node.method, options, tuple(coded[id(one)] for one in node.inputs))
+            coded[id(node)] = digest(node.name, node.method, options, tuple(coded[id(part)] for part in node.inputs))
         return coded[id(self)]
 
     def alias(self, name: Name) -> Node:
@@ -155,21 +155,21 @@ class Node:
 
 def walk(root: Node, enters: Callable[[Node], bool] = lambda node: True) -> Iterator[Node]:
     """The nodes of a tree, each once, after what it works on; below some that `enters` refuses nothing is looked at."""
-    seen: set[int] = set()
-    open_ = [(root, False)] if enters(root) else []
-    while open_:
-        node, done = open_.pop()
+    visited: set[int] = set()
+    pending = [(root, False)] if enters(root) else []
+    while pending:
+        node, done = pending.pop()
         if done:
             yield node
-        elif id(node) not in seen:
-            seen.add(id(node))
-            open_.append((node, True))
-            open_.extend((one, False) for one in reversed(node.inputs) if id(one) not in seen and enters(one))
+        elif id(node) not in visited:
+            visited.add(id(node))
+            pending.append((node, True))
+            pending.extend((part, False) for part in reversed(node.inputs) if id(part) not in visited and enters(part))
 
 
-def lift(given: Given) -> Node:
+def lift(value: Given) -> Node:
     """A node, or a constant as one."""
-    return given if isinstance(given, Node) else lit(given)
+    return value if isinstance(value, Node) else lit(value)
 
 
 def col(name: str) -> Node:

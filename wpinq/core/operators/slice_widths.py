@@ -38,9 +38,9 @@ class Thicknesses(Many):
         return None if form is None else (*form, self.step)
 
     @property
-    def asked(self) -> tuple[object, ...] | None:
+    def portable(self) -> tuple[object, ...] | None:
         """The function and its step, in whatever version of Python."""
-        form = super().asked
+        form = super().portable
         return None if form is None else (*form, self.step)
 
     def units(self, record: tuple[Any, ...]) -> list[int]:

@@ -86,7 +86,7 @@ class DataSet:
         return (*own, "retractions") if self.retractions else own
 
     @property
-    def asked(self) -> tuple[object, ...]:
+    def portable(self) -> tuple[object, ...]:
         """What tells its questions from those of other data sets, on whatever version; of a stream at one epoch."""
         return (self.book, self.name, self.unit, *([self.version] if self.live else ()))
 

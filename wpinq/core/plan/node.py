@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from wpinq.core.functions.covering import Uncovered, covered, own
+from wpinq.core.functions.covering import Uncovered, covered, covered_fields
 from wpinq.core.plan.shapes import Read, Shape
 from wpinq.core.records.fields import encode
 from wpinq.core.records.schema import Schema
@@ -186,7 +186,7 @@ class Node(ABC):
 
         Fields are steps, or values that `covering.covered` knows; a step with any other field has no fingerprint.
         """
-        return own(self)
+        return covered_fields(self)
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Which columns of each input are needed to compute the needed columns of the output: by default whole records.
@@ -237,31 +237,33 @@ def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
     return digests(steps(*roots))
 
 
-def digests(walk: Iterable[Node], *, asked: bool = False) -> dict[Node, bytes | None]:
+def digests(walk: Iterable[Node], *, portable: bool = False) -> dict[Node, bytes | None]:
     """See `fingerprints`, of steps that were walked already: inputs come before what reads them.
 
-    With `asked`, of what people take for one question (`covering.covered`), which decides nothing but a warning.
+    With `portable`, of what people take for one question (`covering.covered`), which decides nothing but a warning.
     """
     result: dict[Node, bytes | None] = {}
     for node in walk:
-        result[node] = _digest(node, result, asked=asked)
+        result[node] = _digest(node, result, portable=portable)
     return result
 
 
-def _digest(node: Node, found: Mapping[Node, bytes | None], *, asked: bool) -> bytes | None:
+def _digest(node: Node, met: Mapping[Node, bytes | None], *, portable: bool) -> bytes | None:
     """The fingerprint of a step, from those of its inputs; `covering` says what it must cover."""
 
-    def known(one: object) -> bytes | None:
-        if not isinstance(one, Node):
+    def known(item: object) -> bytes | None:
+        if not isinstance(item, Node):
             return None
-        digest = found[one] if one in found else digests(steps(one), asked=asked)[one]  # a field need not be an input
+        digest = (
+            met[item] if item in met else digests(steps(item), portable=portable)[item]
+        )  # a field need not be an input
         if digest is None:
             raise Uncovered
         return digest
 
     what = (type(node).__qualname__, tuple(node.meaning.items()), node.inputs, node.schema, node.resolution)
     try:
-        return hashlib.blake2b(encode(covered(what, known, asked=asked)), digest_size=32).digest()
+        return hashlib.blake2b(encode(covered(what, known, portable=portable)), digest_size=32).digest()
     except Uncovered:
         return None
 

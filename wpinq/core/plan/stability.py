@@ -75,9 +75,9 @@ class Survey:
         return read_by(self.steps)
 
     @cached_property
-    def asked(self) -> bytes | None:
+    def portable(self) -> bytes | None:
         """A digest of what people take for one question, on whatever version of the data and of Python."""
-        return digests(self.steps, asked=True)[self.root]
+        return digests(self.steps, portable=True)[self.root]
 
     @cached_property
     def fingerprint(self) -> bytes | None:

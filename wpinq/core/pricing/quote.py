@@ -266,7 +266,7 @@ def price(
     plan = survey.fingerprint or os.urandom(32)
     key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.resolution, scale)
     question = blake2b(encode(*key), digest_size=32).hexdigest()
-    people = None if survey.asked is None else (survey.asked, label, *fields, node.resolution, scale)
+    people = None if survey.portable is None else (survey.portable, label, *fields, node.resolution, scale)
     same = "" if people is None else blake2b(encode(*people), digest_size=16).hexdigest()
     sensitivities = {data: survey.sensitivities[data] for data in survey.sources}
     result = Quote(

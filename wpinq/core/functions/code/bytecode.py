@@ -75,21 +75,21 @@ def arity(code: CodeType) -> int | None:
     """
     steps = list(steps_of(code))
     result: set[int | None] = set()
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         if step.opname == "RETURN_CONST":
             result.add(_size(step.argval))
         elif step.opname == "RETURN_VALUE":
-            result.update(_built(origin) for origin in _origins(steps, place))
+            result.update(_built(origin) for origin in _origins(steps, index))
     size = result.pop() if len(result) == 1 else None
     return size or None
 
 
-def _origins(steps: list[Step], place: int) -> Iterator[Step]:
+def _origins(steps: list[Step], index: int) -> Iterator[Step]:
     """The instructions after which this one may come, seen through plain jumps."""
-    if place and steps[place - 1].opname not in ENDS:
-        yield steps[place - 1]
+    if index and steps[index - 1].opname not in ENDS:
+        yield steps[index - 1]
     for other, step in enumerate(steps):
-        if step.opcode in dis.hasjrel and step.argval == steps[place].offset:
+        if step.opcode in dis.hasjrel and step.argval == steps[index].offset:
             if step.opname == "JUMP_FORWARD":
                 yield from _origins(steps, other)
             else:

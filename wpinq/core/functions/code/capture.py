@@ -109,23 +109,23 @@ class Walk:
         self._open: set[Any] = set()
         self._functions = self._shared = 0
 
-    def take(self, given: Any, looked: frozenset[str] = NONE) -> Taken:
+    def take(self, item: Any, looked: frozenset[str] = NONE) -> Taken:
         """A copy of a value, and its form; `looked` are the names that the code which refers to it looks up."""
-        plain = value(given)
+        plain = value(item)
         if plain is not None:
-            return given, plain
-        own = (id(given), looked) if isinstance(given, ModuleType) else id(given)  # of a module each has its own part
-        if own in self._met:
-            return self._met[own][1]
-        if own in self._open:  # it holds itself
-            return self._unknown(given)
-        self._open.add(own)
+            return item, plain
+        key = (id(item), looked) if isinstance(item, ModuleType) else id(item)  # of a module each has its own part
+        if key in self._met:
+            return self._met[key][1]
+        if key in self._open:  # it holds itself
+            return self._unknown(item)
+        self._open.add(key)
         try:
-            taken = self._container(given) or self._called(given, looked) or self._unknown(given)
+            taken = self._container(item) or self._called(item, looked) or self._unknown(item)
         except Uncovered:
-            taken = self._unknown(given)
-        self._open.discard(own)
-        self._met.setdefault(own, (given, self._again(*taken)))
+            taken = self._unknown(item)
+        self._open.discard(key)
+        self._met.setdefault(key, (item, self._again(*taken)))
         return taken
 
     def _again(self, copy: Any, form: Any) -> Taken:
@@ -135,86 +135,86 @@ class Walk:
         self._shared += 1
         return copy, ("shared", self._shared)
 
-    def _unknown(self, given: Any) -> Taken:
+    def _unknown(self, item: Any) -> Taken:
         self.known = False
-        return given, None
+        return item, None
 
-    def _all(self, given: Iterable[Any]) -> tuple[list[Any], tuple[Any, ...]]:
-        taken = [self.take(item) for item in given]
+    def _all(self, items: Iterable[Any]) -> tuple[list[Any], tuple[Any, ...]]:
+        taken = [self.take(item) for item in items]
         return [copy for copy, _ in taken], tuple(form for _, form in taken)
 
-    def _container(self, given: Any) -> Taken | None:
+    def _container(self, value: Any) -> Taken | None:
         """What holds values."""
-        kind = type(given)
+        kind = type(value)
         self.restless |= kind in MUTABLE
         if kind is bytearray:
-            return bytearray(given), ("bytearray", bytes(given))
+            return bytearray(value), ("bytearray", bytes(value))
         if kind in (tuple, list):
-            copies, forms = self._all(given)
+            copies, forms = self._all(value)
             return kind(copies), (kind.__name__, *forms)
         if kind in (set, frozenset):
-            copies, forms = self._all(given)
+            copies, forms = self._all(value)
             return kind(copies), (kind.__name__, *sorted(map(encode, forms)))
         if kind is dict:
-            keys, items = self._all(given), self._all(given.values())
+            keys, items = self._all(value), self._all(value.values())
             return dict(zip(keys[0], items[0], strict=True)), ("dict", keys[1], items[1])
         if kind is slice:
-            copies, forms = self._all((given.start, given.stop, given.step))
+            copies, forms = self._all((value.start, value.stop, value.step))
             return slice(*copies), ("slice", *forms)
         if kind is re.Pattern:
-            return given, ("pattern", self.take(given.pattern)[1], given.flags)
+            return value, ("pattern", self.take(value.pattern)[1], value.flags)
         return None
 
-    def _called(self, given: Any, looked: frozenset[str]) -> Taken | None:
+    def _called(self, item: Any, looked: frozenset[str]) -> Taken | None:
         """What is called, or looked into."""
-        if isinstance(given, ModuleType):
-            return self._module(given, looked)
-        if isinstance(given, (FunctionType, functools._lru_cache_wrapper)):
-            return self._function(given)
-        if isinstance(given, BuiltinFunctionType) and not isinstance(given.__self__, (ModuleType, type(None))):
-            return self._bound(given)
-        if isinstance(given, (type, BuiltinFunctionType)):
-            self.zoned |= given.__name__ in ZONED
-            return given, ("library", *library(given))
-        if isinstance(given, (MethodDescriptorType, WrapperDescriptorType)):
-            return given, ("descriptor", self._known(given.__name__), *library(given.__objclass__))
-        if isinstance(given, MethodType):
-            (function, owner), forms = self._all((given.__func__, given.__self__))
+        if isinstance(item, ModuleType):
+            return self._module(item, looked)
+        if isinstance(item, (FunctionType, functools._lru_cache_wrapper)):
+            return self._function(item)
+        if isinstance(item, BuiltinFunctionType) and not isinstance(item.__self__, (ModuleType, type(None))):
+            return self._bound(item)
+        if isinstance(item, (type, BuiltinFunctionType)):
+            self.zoned |= item.__name__ in ZONED
+            return item, ("library", *library(item))
+        if isinstance(item, (MethodDescriptorType, WrapperDescriptorType)):
+            return item, ("descriptor", self._known(item.__name__), *library(item.__objclass__))
+        if isinstance(item, MethodType):
+            (function, owner), forms = self._all((item.__func__, item.__self__))
             return MethodType(function, owner), ("method", *forms)
-        if type(given) in (functools.partial, *GETTERS):
-            return self._applied(given)
-        named = member(given)
-        return None if named is None else (given, ("member", *named))
+        if type(item) in (functools.partial, *GETTERS):
+            return self._applied(item)
+        named = member(item)
+        return None if named is None else (item, ("member", *named))
 
     def _known(self, name: str) -> str:
         self.zoned |= name in ZONED
         return known_name(name)
 
-    def _bound(self, given: Any) -> Taken:
+    def _bound(self, method: Any) -> Taken:
         """A method of a value: of text, of a dictionary, of a class."""
-        owner, name = given.__self__, self._known(given.__name__)
+        owner, name = method.__self__, self._known(method.__name__)
         if isinstance(owner, type):
-            return given, ("made by", name, *library(owner))
+            return method, ("made by", name, *library(owner))
         if type(owner) in MUTABLE and name not in READS:
             raise Uncovered
         copy, form = self.take(owner)
         return getattr(copy, name), ("bound", name, form)
 
-    def _applied(self, given: Any) -> Taken:
+    def _applied(self, getter: Any) -> Taken:
         """A partial call, or one of the getters of `operator`."""
-        if type(given) is functools.partial:
-            (function, arguments, keywords), forms = self._all((given.func, given.args, given.keywords))
-            if vars(given):
+        if type(getter) is functools.partial:
+            (function, arguments, keywords), forms = self._all((getter.func, getter.args, getter.keywords))
+            if vars(getter):
                 raise Uncovered
             return functools.partial(function, *arguments, **keywords), ("partial", *forms)
-        made, arguments = given.__reduce__()
+        made, arguments = getter.__reduce__()
         first, keywords = (made.args, made.keywords) if type(made) is functools.partial else ((), {})
-        if type(given) is not operator.itemgetter:
+        if type(getter) is not operator.itemgetter:
             texts = (argument for argument in (*first, *arguments) if isinstance(argument, str))
             for name in [item for text in texts for item in text.split(".")]:
                 self._known(name)
         (copied, named), forms = self._all(((*first, *arguments), keywords))
-        return type(given)(*copied, **named), ("getter", type(given).__name__, *forms)
+        return type(getter)(*copied, **named), ("getter", type(getter).__name__, *forms)
 
     def _module(self, module: ModuleType, looked: frozenset[str]) -> Taken:
         """A module with only those names that are looked up."""
@@ -230,36 +230,36 @@ class Walk:
         vars(copy).update(zip(result, copies, strict=True))
         return copy, ("module", tuple(result), forms)
 
-    def _function(self, given: Any) -> Taken:
+    def _function(self, item: Any) -> Taken:
         """A function of the user or of a library, or one with a cache, whose copy has a cache of its own."""
         try:
-            return given, ("library", *library(given))
+            return item, ("library", *library(item))
         except Uncovered:
             pass
-        inner = given.__wrapped__ if isinstance(given, functools._lru_cache_wrapper) else given
+        inner = item.__wrapped__ if isinstance(item, functools._lru_cache_wrapper) else item
         home = sys.modules.get(getattr(inner, "__module__", None) or "")
         if not isinstance(inner, FunctionType) or (home and vars(home) is inner.__globals__ and foreign(home, inner)):
-            return self._unknown(given)
+            return self._unknown(item)
         if inner.__dict__.keys() - {"__wrapped__"}:
             self.known = False
         if names(inner.__code__) & FRAMES:
-            return self._unknown(given)
+            return self._unknown(item)
         copy = outer = FunctionType(inner.__code__, self._globals(inner), inner.__name__, None, cells(inner))
         self._functions += 1
         met = ("met", self._functions)
-        if inner is not given:
-            outer = functools.lru_cache(given.cache_parameters()["maxsize"], typed=True)(copy)
+        if inner is not item:
+            outer = functools.lru_cache(item.cache_parameters()["maxsize"], typed=True)(copy)
             met = ("remembered", self._functions)
-        self._met[id(given)] = (given, (outer, met))  # it may call itself
+        self._met[id(item)] = (item, (outer, met))  # it may call itself
         form = self._fill(inner, copy)
         return outer, (met[0], form)
 
     def _globals(self, function: FunctionType) -> dict[str, Any]:
         """The globals of the copy: Python's builtins, and all globals if its code imports or makes classes."""
         result = {name: function.__globals__[name] for name in ABOUT if name in function.__globals__}
-        own = own_builtins(function)
-        wanted = set(own) if not pure(function.__code__) else set(global_names(function.__code__))
-        return result | {"__builtins__": {name: own[name] for name in wanted if name in own}}
+        builtins_ = own_builtins(function)
+        wanted = set(builtins_) if not pure(function.__code__) else set(global_names(function.__code__))
+        return result | {"__builtins__": {name: builtins_[name] for name in wanted if name in builtins_}}
 
     def _fill(self, function: FunctionType, copy: FunctionType) -> Any:
         """Fill the copy with all that its function has, and return its form."""
@@ -267,13 +267,15 @@ class Walk:
         self.known &= pure(code)
         outer = tuple((name, self._outer(function, copy, name, looked, first=first)) for name in global_names(code))
         closure = []
-        for name, cell, own in zip(code.co_freevars, function.__closure__ or (), copy.__closure__ or (), strict=True):
+        for name, cell, copied in zip(
+            code.co_freevars, function.__closure__ or (), copy.__closure__ or (), strict=True
+        ):
             try:
                 content = cell.cell_contents
             except ValueError:
                 self.known = False
                 continue
-            own.cell_contents, form = self._looked_at(content, code, name, looked)
+            copied.cell_contents, form = self._looked_at(content, code, name, looked)
             closure.append(form)
         copy.__defaults__, defaults = self.take(function.__defaults__)
         keywords = dict(sorted((function.__kwdefaults__ or {}).items()))
@@ -301,8 +303,8 @@ class Walk:
                             "first.")  # fmt: skip
         return ("missing",)
 
-    def _looked_at(self, given: Any, code: Any, name: str, looked: frozenset[str]) -> Taken:
+    def _looked_at(self, item: Any, code: Any, name: str, looked: frozenset[str]) -> Taken:
         """The value of an outer name; a module may be looked into, and no more, since only that is copied."""
-        if isinstance(given, ModuleType) and not attributed(code, name):
-            return self._unknown(given)
-        return self.take(given, looked)
+        if isinstance(item, ModuleType) and not attributed(code, name):
+            return self._unknown(item)
+        return self.take(item, looked)

@@ -62,30 +62,30 @@ def platform(*, zoned: bool) -> tuple[Any, ...]:
     return (*exact, *traps, *words, sys.get_int_max_str_digits(), *zone)
 
 
-def value(given: Any) -> bytes | None:
+def value(item: Any) -> bytes | None:
     """A canonical form of a value that cannot change; None for any other."""
-    form = _FORMS.get(type(given))
-    if form is None or (getattr(given, "tzinfo", None) is not None and type(given.tzinfo) is not dt.timezone):
+    form = _FORMS.get(type(item))
+    if form is None or (getattr(item, "tzinfo", None) is not None and type(item.tzinfo) is not dt.timezone):
         return None
-    return form(given)
+    return form(item)
 
 
-def _represented(given: Any) -> bytes:
-    return f"{type(given).__name__} {given!r}".encode()
+def _represented(item: Any) -> bytes:
+    return f"{type(item).__name__} {item!r}".encode()
 
 
 _FORMS: dict[type, Callable[[Any], bytes]] = dict.fromkeys(REPRESENTED, _represented) | {
-    str: lambda given: b"s" + given.encode("utf-8", "surrogatepass"),
-    bytes: lambda given: b"b" + given,
-    int: lambda given: b"i%x" % given,
-    float: lambda given: b"f" + _number(given),
-    complex: lambda given: b"c" + _number(given.real) + b" " + _number(given.imag),
+    str: lambda text: b"s" + text.encode("utf-8", "surrogatepass"),
+    bytes: lambda content: b"b" + content,
+    int: lambda number: b"i%x" % number,
+    float: lambda number: b"f" + _number(number),
+    complex: lambda number: b"c" + _number(number.real) + b" " + _number(number.imag),
 }
 
 
-def _number(given: float) -> bytes:
+def _number(number: float) -> bytes:
     """A float by its bits, so that NaNs with different signs, which `copysign` reads, differ."""
-    return given.hex().encode() if given == given else struct.pack(">d", given)  # noqa: PLR0124
+    return number.hex().encode() if number == number else struct.pack(">d", number)  # noqa: PLR0124
 
 
 def bytecode(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> Any:
@@ -98,10 +98,10 @@ def bytecode(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> 
     """
     steps = list(steps_of(code))
     loaded = [step.arg for step in steps if step.opcode in dis.hasconst and step.arg is not None]
-    number = {place: order for order, place in enumerate(dict.fromkeys(loaded))}  # a docstring may be one of them
+    number = {index: order for order, index in enumerate(dict.fromkeys(loaded))}  # a docstring may be one of them
     done = tuple((step.opcode, number[step.arg] if step.arg in number and step.opcode in dis.hasconst else step.arg)
                  for step in steps)  # fmt: skip
-    constants = tuple(_constant(code.co_consts[place], constant) for place in number)
+    constants = tuple(_constant(code.co_consts[index], constant) for index in number)
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if named else ()
     counts = (
         code.co_argcount,
@@ -113,10 +113,10 @@ def bytecode(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> 
     return (done, code.co_exceptiontable, code.co_names, arguments, counts, constants)
 
 
-def _constant(given: Any, constant: Callable[[Any], Any]) -> Any:
-    if isinstance(given, CodeType):
-        return ("code", bytecode(given, constant, named=True))
-    return constant(given)
+def _constant(item: Any, constant: Callable[[Any], Any]) -> Any:
+    if isinstance(item, CodeType):
+        return ("code", bytecode(item, constant, named=True))
+    return constant(item)
 
 
 def names(code: CodeType) -> frozenset[str]:

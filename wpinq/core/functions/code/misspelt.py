@@ -41,23 +41,25 @@ def refuse_misspelt(function: object, binding: Binding, schema: Schema, call: st
     if not isinstance(function, FunctionType) or not _straight(function) or Kind.ANY in kinds:
         return
     positional, keywords = binding.arguments([TYPICAL[kind][1] for kind in kinds])
-    found: list[tuple[type, str]] = []
+    mistakes: list[tuple[type, str]] = []
 
-    def asked(_: tuple[Any, ...]) -> None:
+    def call_once(_: tuple[Any, ...]) -> None:
         try:
             function(*positional, **keywords)
         except AttributeError as error:
             if error.name is not None and type(error.obj) in WORDS and not hasattr(error.obj, error.name):
-                found.append((type(error.obj), error.name))
+                mistakes.append((type(error.obj), error.name))
 
-    each(asked, [()])
-    for type_, name in found:
-        near = difflib.get_close_matches(name, [one for one in dir(type_) if not one.startswith("_")], 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+    each(call_once, [()])
+    for type_, name in mistakes:
+        nearest = difflib.get_close_matches(
+            name, [attribute for attribute in dir(type_) if not attribute.startswith("_")], 1
+        )
+        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
         raise PlanError(f"{call}: {WORDS[type_]} has no {name!r}, so the function fails for every record.{hint}")
 
 
 def _straight(function: FunctionType) -> bool:
     code = function.__code__
-    constants = any(isinstance(one, (tuple, frozenset)) for one in code.co_consts)
-    return readable() and not constants and all(one.opname in STRAIGHT for one in steps_of(code))
+    constants = any(isinstance(constant, (tuple, frozenset)) for constant in code.co_consts)
+    return readable() and not constants and all(step.opname in STRAIGHT for step in steps_of(code))

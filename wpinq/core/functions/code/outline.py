@@ -31,6 +31,6 @@ def outlined(function: Callable[..., Any]) -> bytes | None:
 def outline(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> Any:
     """What code names and the constants that it holds, in no order; code that computes something else may share it."""
     parts = list(nested(code))
-    held = {encode(constant(one)) for part in parts for one in part.co_consts if not isinstance(one, CodeType)}
+    held = {encode(constant(item)) for part in parts for item in part.co_consts if not isinstance(item, CodeType)}
     looked = {name for part in parts for name in part.co_names}
     return (tuple(sorted(held - {encode(constant(None))})), tuple(sorted(looked)), code.co_argcount)

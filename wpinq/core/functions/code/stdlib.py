@@ -58,11 +58,11 @@ def denied(name: str) -> bool:
 @functools.cache
 def _places() -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Where Python's own modules lie, and where others are installed, which may be below."""
-    own, others = (
+    python, others = (
         tuple(Path(sysconfig.get_path(key)).resolve() for key in keys)
         for keys in (("stdlib", "platstdlib"), ("purelib", "platlib"))
     )
-    return own, others
+    return python, others
 
 
 def pythons(module: ModuleType | None) -> bool:
@@ -80,7 +80,7 @@ def installed(module: ModuleType | None) -> bool:
 
 def _lies(module: ModuleType, places: tuple[Path, ...]) -> bool:
     file = getattr(module, "__file__", None)
-    return file is not None and any(Path(file).resolve().is_relative_to(place) for place in places)
+    return file is not None and any(Path(file).resolve().is_relative_to(folder) for folder in places)
 
 
 def foreign(home: ModuleType, function: FunctionType) -> bool:

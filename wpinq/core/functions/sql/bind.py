@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.core.functions.expressions import Expressions, expressions
 from wpinq.core.functions.sql.calls import NAMES
-from wpinq.core.functions.sql.mistakes import near, told
+from wpinq.core.functions.sql.mistakes import suggestion, syntax_error
 from wpinq.core.functions.sql.operators import RULES
 from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.sql.translator import Translator, too_deep
@@ -74,8 +74,8 @@ def parsed(text: str, call: str) -> list[exp.Expression]:
         PlanError: It is anything else: a statement, a clause, several statements.
     """
     select = statement(f"SELECT {text}", call, skip=len("SELECT "))
-    given = {name for name, value in select.args.items() if value}
-    if type(select).__name__ != "Select" or given != {"expressions"}:
+    clauses = {name for name, value in select.args.items() if value}
+    if type(select).__name__ != "Select" or clauses != {"expressions"}:
         raise PlanError(f"{call}: {shown(text)!r} is not an SQL expression; clauses (FROM, WHERE, ...) have no place.")
     return list(select.expressions)
 
@@ -97,7 +97,7 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
     try:
         result = sqlglot.parse(text, dialect="postgres")
     except ParseError as error:
-        reason = shown(told(text, error.errors[0] if error.errors else {}, skip), 160)
+        reason = shown(syntax_error(text, error.errors[0] if error.errors else {}, skip), 160)
         raise PlanError(f"{call}: this is not SQL{reason}.") from None
     except SqlglotError:
         raise PlanError(f"{call}: this is not SQL; check its quotes.") from None
@@ -143,6 +143,6 @@ def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str
     alike = [] if identifier.args.get("quoted") else [name for name in names if name.lower() == wanted.lower()]
     if len(alike) != 1:
         result = f"several {what}s" if alike else f"no {what}"
-        hint = "" if alike else near(wanted, names)
+        hint = "" if alike else suggestion(wanted, names)
         raise PlanError(f"{call}: {result} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.{hint}")
     return alike[0]

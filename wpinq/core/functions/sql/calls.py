@@ -40,8 +40,8 @@ def _most(translator: Translator, node: Any) -> Term:
     terms, kind = together([translator.term(item) for item in (node.this, *node.expressions)], translator.call)
     wins = operator.ge if type(node).__name__ == "Greatest" else operator.le
 
-    def better(one: Node, other: Node) -> Node:
-        return when(wins(one, other) | other.is_null(), one, other)
+    def better(first: Node, second: Node) -> Node:
+        return when(wins(first, second) | second.is_null(), first, second)
 
     return Term(balanced(better, [term.value for term in terms]), kind, "")
 
@@ -52,8 +52,8 @@ def _coalesce(translator: Translator, node: Any) -> Term:
 
 
 def _nullif(translator: Translator, node: Any) -> Term:
-    (one, other), kind = together([translator.term(node.this), translator.term(node.expression)], translator.call)
-    return Term(when(one.value.ne_missing(other.value), one.value), kind, "")
+    (value, other), kind = together([translator.term(node.this), translator.term(node.expression)], translator.call)
+    return Term(when(value.value.ne_missing(other.value), value.value), kind, "")
 
 
 def _function(usage: str, meaning: str, nodes: str, known: str, translate: Any) -> Function:

@@ -29,8 +29,8 @@ NAMES = {
 
 def cast(translator: Translator, node: Any) -> Term:
     """CAST(x AS type) and x::type."""
-    asked = node.args["to"]
-    kind = None if asked.expressions else NAMES.get(asked.this.name)
+    target = node.args["to"]
+    kind = None if target.expressions else NAMES.get(target.this.name)
     if kind is None:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: cast to INTEGER, DOUBLE PRECISION, TEXT, "
                         "BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ.")  # fmt: skip

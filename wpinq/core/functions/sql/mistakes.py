@@ -19,7 +19,7 @@ NEAR = 2
 """The parser stops at most so many words behind a misspelt one, which it takes for a name."""
 
 
-def told(text: str, error: dict[str, Any], skip: int = 0) -> str:
+def syntax_error(text: str, error: dict[str, Any], skip: int = 0) -> str:
     """Say what a parser stopped at: its place, counted from 1 at its first letter, and why.
 
     >>> told("SELEC page FROM views", {"line": 1, "col": 15, "description": "Unexpected token"})
@@ -30,24 +30,26 @@ def told(text: str, error: dict[str, Any], skip: int = 0) -> str:
     tokens = tokenize(text, read="postgres")
     ends = [(token.line, token.col) for token in tokens]
     stop = (error.get("line"), error.get("col"))
-    place = ends.index(stop) if stop in ends else len(tokens) - 1
-    for token in tokens[max(place - NEAR, 0) : place + 1]:
+    index = ends.index(stop) if stop in ends else len(tokens) - 1
+    for token in tokens[max(index - NEAR, 0) : index + 1]:
         word = token.text.upper()
         alike = [] if word in WORDS else difflib.get_close_matches(word, WORDS, 1, 0.75)
         if token.token_type.name == "VAR" and alike and abs(len(alike[0]) - len(word)) < 2:
             return f"{_at(token, skip)}: did you mean {alike[0]}? Found {token.text}"
     words = [token.text.upper() for token in tokens]
     for word, instead in OTHERS.items():
-        if word in words and place - words.index(word) in (-1, 0, 1):
+        if word in words and index - words.index(word) in (-1, 0, 1):
             return f"{_at(tokens[words.index(word)], skip)}: {word} is of other databases; {instead}"
-    said = re.sub("^Required keyword: .* missing for .*", "something is missing", error.get("description") or "")
-    said = re.sub(" but got <Token.*", "", said).rstrip(".") or "unreadable"
-    if "Unexpected token" in said and tokens:
-        said = f"{tokens[place].text} cannot stand here; is a comma or a word missing before it, or a quote or bracket"
-    return (_at(tokens[place], skip) if tokens and error.get("line") else "") + f": {said}"
+    reason = re.sub("^Required keyword: .* missing for .*", "something is missing", error.get("description") or "")
+    reason = re.sub(" but got <Token.*", "", reason).rstrip(".") or "unreadable"
+    if "Unexpected token" in reason and tokens:
+        reason = (
+            f"{tokens[index].text} cannot stand here; is a comma or a word missing before it, or a quote or bracket"
+        )
+    return (_at(tokens[index], skip) if tokens and error.get("line") else "") + f": {reason}"
 
 
-def near(word: str, names: Iterable[str]) -> str:
+def suggestion(word: str, names: Iterable[str]) -> str:
     """A name like a misspelt one, as a sentence; nothing where there is none.
 
     >>> near("clinc", ["user", "clinic"])

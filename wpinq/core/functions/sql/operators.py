@@ -42,9 +42,9 @@ def _truth(value: Node) -> Term:
     return Term(value, Kind.BOOL, "")
 
 
-def _pair(translator: Translator, one: Any, other: Any) -> tuple[Node, Node]:
+def _pair(translator: Translator, first: Any, second: Any) -> tuple[Node, Node]:
     """Two parts in one type."""
-    (left, right), _ = together([translator.term(one), translator.term(other)], translator.call)
+    (left, right), _ = together([translator.term(first), translator.term(second)], translator.call)
     return left.value, right.value
 
 
@@ -87,8 +87,8 @@ def _is(translator: Translator, node: Any) -> Term:
 
 
 def _between(translator: Translator, node: Any) -> Term:
-    asked = [translator.term(node.args[name]) for name in ("this", "low", "high")]
-    value, low, high = (term.value for term in together(asked, translator.call)[0])
+    terms = [translator.term(node.args[name]) for name in ("this", "low", "high")]
+    value, low, high = (term.value for term in together(terms, translator.call)[0])
     result = (value >= low) & (value <= high)
     if node.args.get("symmetric"):
         result = result | ((value >= high) & (value <= low))
@@ -100,12 +100,12 @@ def _in(translator: Translator, node: Any) -> Term:
     (value, *items), kind = together(
         [translator.term(entry) for entry in (node.this, *node.expressions)], translator.call
     )
-    given = [item for item in items if item.constant is not None]
+    constants = [item for item in items if item.constant is not None]
     if all(item.constant is not None or item.text == "NULL" for item in items):
         cast = float if kind is Kind.FLOAT else lambda one: one
-        series = pl.Series([cast(item.constant) for item in given], dtype=polars_type(kind))
-        result = value.value.is_in(series.to_list()) if given else lit(None, pl.Boolean)
-        result = result | lit(None, pl.Boolean) if len(given) < len(items) else result
+        series = pl.Series([cast(item.constant) for item in constants], dtype=polars_type(kind))
+        result = value.value.is_in(series.to_list()) if constants else lit(None, pl.Boolean)
+        result = result | lit(None, pl.Boolean) if len(constants) < len(items) else result
     else:
         result = balanced(operator.or_, [value.value == item.value for item in items])
     return _truth(~result if node.args.get("negate") else result)
@@ -186,13 +186,13 @@ def _computed(translator: Translator, node: Any) -> float | None:
     `0.06 + 0.01` is 0.07, as in PostgreSQL, where the sum of the two doubles is not.
     """
     computed = {"Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}.get(type(node).__name__)
-    parts = [translator.term(one) for one in (node.this, node.expression)]
-    if computed is None or any(one.kind not in NUMBERS or one.constant is None for one in parts):
+    parts = [translator.term(part) for part in (node.this, node.expression)]
+    if computed is None or any(part.kind not in NUMBERS or part.constant is None for part in parts):
         return None
-    if all(one.kind is Kind.INT for one in parts) or not all(math.isfinite(one.constant) for one in parts):
+    if all(part.kind is Kind.INT for part in parts) or not all(math.isfinite(part.constant) for part in parts):
         return None
     try:
-        return float(computed(*(Fraction(repr(one.constant)) for one in parts)))
+        return float(computed(*(Fraction(repr(part.constant)) for part in parts)))
     except OverflowError:
         return None
 
@@ -229,10 +229,10 @@ def _case(translator: Translator, node: Any) -> Term:
     results = [translator.term(branch.args["true"]) for branch in branches]
     results.append(null() if default is None else translator.term(default))
     results, kind = together(results, translator.call)
-    found = results[-1].value
+    outcome = results[-1].value
     for test, result in zip(reversed(tests), reversed(results[:-1]), strict=True):
-        found = when(test, result.value, found)
-    return Term(found, kind, "")
+        outcome = when(test, result.value, outcome)
+    return Term(outcome, kind, "")
 
 
 def _boolean(translator: Translator, node: Any) -> Term:

@@ -41,23 +41,23 @@ def pattern(text: str, flags: str = "") -> Pattern:
     """
     if set(flags) - set(FLAGS):
         raise ValueError(f"the flags are {', '.join(FLAGS)}")
-    out, groups, lazy, place = [], 0, set(), 0
-    while place < len(text):
-        letter = text[place]
+    out, groups, lazy, position = [], 0, set(), 0
+    while position < len(text):
+        letter = text[position]
         if letter == "\\":
-            part, place = _escape(text, place)
+            part, position = _escape(text, position)
         elif letter == "[":
-            part, place = _bracket(text, place)
-        elif found := QUANTIFIER.match(text, place):
-            lazy.add(found[1])
-            part, place = found[0], found.end()
+            part, position = _bracket(text, position)
+        elif quantifier := QUANTIFIER.match(text, position):
+            lazy.add(quantifier[1])
+            part, position = quantifier[0], quantifier.end()
         else:
-            if text.startswith("(?", place) and not text.startswith("(?:", place):
+            if text.startswith("(?", position) and not text.startswith("(?:", position):
                 raise ValueError("of (?...) there is only (?:...)")
-            groups += letter == "(" and not text.startswith("(?:", place)
+            groups += letter == "(" and not text.startswith("(?:", position)
             # A quantifier follows an atom, so the question mark of (?: is none.
-            part = "(?:" if text.startswith("(?:", place) else letter
-            place += len(part)
+            part = "(?:" if text.startswith("(?:", position) else letter
+            position += len(part)
         out.append(part)
     if len(lazy) > 1:
         raise ValueError("greedy and lazy quantifiers mix; use one sort")
@@ -80,16 +80,16 @@ def similar_to(text: str, escape: str = "\\") -> str:
     >>> similar_to("a%(b|_).")
     '^(?:a.*(?:b|.)\\.)$'
     """
-    out, place, inside = [], 0, ""
-    while place < len(text):
-        letter, named = text[place], NAMED.match(text, place) if inside else None
+    out, position, inside = [], 0, ""
+    while position < len(text):
+        letter, named = text[position], NAMED.match(text, position) if inside else None
         part = letter if named is None else named[0]
-        place += len(part)
+        position += len(part)
         closes = letter == "]" and inside not in ("", "[", "[^")
         if letter == escape:
-            if text[place : place + 1] in ("", '"'):
+            if text[position : position + 1] in ("", '"'):
                 raise ValueError("the escape character is followed by nothing that it stands for")
-            part, place, closes = "\\" + text[place], place + 1, False
+            part, position, closes = "\\" + text[position], position + 1, False
         elif letter == "\\" or (not inside and letter in ".^$"):
             part = "\\" + letter
         elif not inside:
@@ -117,15 +117,15 @@ def replacement(text: str) -> str:
     return "".join(out)
 
 
-def _escape(text: str, place: int) -> tuple[str, int]:
-    mark = text[place + 1 : place + 2]
+def _escape(text: str, position: int) -> tuple[str, int]:
+    mark = text[position + 1 : position + 2]
     if mark in SAME and mark:
-        return "\\" + mark, place + 2
+        return "\\" + mark, position + 2
     if mark in OTHER:
-        return OTHER[mark], place + 2
+        return OTHER[mark], position + 2
     if not mark or mark.isalnum() or not mark.isascii():
         raise ValueError(f"\\{mark} is not read; a word's edge is \\y")
-    return ("\\" if mark in META else "") + mark, place + 2
+    return ("\\" if mark in META else "") + mark, position + 2
 
 
 def _bracket(text: str, place: int) -> tuple[str, int]:

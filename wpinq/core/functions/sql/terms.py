@@ -110,7 +110,7 @@ def divided(number: Node, by: Node | float) -> Node:
 def balanced(join: Callable[[Any, Any], Any], parts: Sequence[Node]) -> Node:
     """Parts joined as a balanced tree: Polars recurses into it, and what a rule repeats multiplies by level."""
     while len(parts) > 1:
-        parts = [reduce(join, parts[place : place + 2]) for place in range(0, len(parts), 2)]
+        parts = [reduce(join, parts[index : index + 2]) for index in range(0, len(parts), 2)]
     return parts[0]
 
 
@@ -155,8 +155,8 @@ def _wider(kind: Kind | None, term: Term, first: Term, call: str) -> Kind:
     return WIDER[pair]
 
 
-def _hint(one: Term, other: Term) -> str:
-    text, number = (one, other) if one.kind is Kind.TEXT else (other, one)
+def _hint(left: Term, right: Term) -> str:
+    text, number = (left, right) if left.kind is Kind.TEXT else (right, left)
     if text.kind is Kind.TEXT and number.kind in NUMBERS:
         quotes = f"write '{number.text}' in quotes, or " if number.constant is not None else ""
         return f"{quotes}cast the text, CAST({text.text} AS {'INTEGER' if number.kind is Kind.INT else 'DOUBLE'})"

@@ -44,7 +44,7 @@ def substring(translator: Translator, node: Any) -> Term:
     value = argument(translator, node.this, Kind.TEXT).value
     begin = node.args.get("start")
     if type(begin).__name__ == "Literal" and begin.is_string and node.args.get("length") is None:
-        return _found(value, _pattern(translator, begin, node))
+        return _first_match(value, _pattern(translator, begin, node))
     start = whole(translator, begin, node, 1)
     length = whole(translator, node.args.get("length"), node, None)
     if start is None or (length is not None and length < 0):
@@ -57,8 +57,8 @@ def substring(translator: Translator, node: Any) -> Term:
 def trim(translator: Translator, node: Any) -> Term:
     """TRIM, LTRIM, RTRIM, BTRIM: spaces, or any of the characters of a text."""
     value = argument(translator, node.this, Kind.TEXT).value.str
-    given = node.args.get("expression")
-    marks = " " if given is None else words(translator, given, node)
+    characters = node.args.get("expression")
+    marks = " " if characters is None else words(translator, characters, node)
     strip = {"LEADING": value.strip_chars_start, "TRAILING": value.strip_chars_end}
     return Term(strip.get(node.args.get("position") or "", value.strip_chars)(marks), Kind.TEXT, "")
 
@@ -75,14 +75,14 @@ def part(translator: Translator, node: Any) -> Term:
     """SPLIT_PART: the n-th part, from the end if n is below zero; an empty text where there is none."""
     value = argument(translator, node.this, Kind.TEXT).value
     mark = words(translator, node.args.get("delimiter"), node)
-    place = whole(translator, node.args.get("part_index"), node, None)
-    if not place:
+    number = whole(translator, node.args.get("part_index"), node, None)
+    if not number:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: parts are numbered from 1, and from -1 from "
                         "the end.")  # fmt: skip
     if not mark:
-        return Term(value if place in (1, -1) else _empty(value), Kind.TEXT, "")
-    found = value.str.split(mark).list.get(place - (place > 0), null_on_oob=True)
-    return Term(when(value.is_not_null(), found.fill_null("")), Kind.TEXT, "")
+        return Term(value if number in (1, -1) else _empty(value), Kind.TEXT, "")
+    parts = value.str.split(mark).list.get(number - (number > 0), null_on_oob=True)
+    return Term(when(value.is_not_null(), parts.fill_null("")), Kind.TEXT, "")
 
 
 def _empty(value: Node) -> Node:
@@ -117,9 +117,9 @@ def joined(translator: Translator, node: Any) -> Term:
 def _pattern(
     translator: Translator, node: Any, whole_: Any, flags: str = "", read: Callable[[str], str] = str
 ) -> Pattern:
-    given = words(translator, node, whole_)
+    text = words(translator, node, whole_)
     try:
-        return pattern(read(given), flags)
+        return pattern(read(text), flags)
     except ValueError as error:
         raise PlanError(f"{translator.call}: {translator.spell(whole_)}: of this pattern, {error}.") from None
 
@@ -136,50 +136,50 @@ def matches(translator: Translator, node: Any) -> Term:
 def similar(translator: Translator, node: Any, escape: str = "\\") -> Term:
     """SIMILAR TO: whether a pattern fits all of a text."""
     value = argument(translator, node.this, Kind.TEXT).value
-    found = _pattern(translator, node.expression, node, read=lambda text: similar_to(text, escape))
-    return Term(value.str.contains(found.text), Kind.BOOL, "")
+    regex = _pattern(translator, node.expression, node, read=lambda text: similar_to(text, escape))
+    return Term(value.str.contains(regex.text), Kind.BOOL, "")
 
 
-def _found(value: Node, found: Pattern, group: int | None = None) -> Term:
+def _first_match(value: Node, regex: Pattern, group: int | None = None) -> Term:
     """What a pattern finds, or its first group; NULL where it finds nothing."""
-    wanted = min(found.groups, 1) if group is None else group
-    return Term(value.str.extract(found.text, group_index=wanted), Kind.TEXT, "")
+    wanted = min(regex.groups, 1) if group is None else group
+    return Term(value.str.extract(regex.text, group_index=wanted), Kind.TEXT, "")
 
 
 def extracted(translator: Translator, node: Any) -> Term:
     """REGEXP_EXTRACT(text, pattern, group) and REGEXP_SUBSTR(text, pattern)."""
     value = argument(translator, node.this, Kind.TEXT).value
-    found = _pattern(translator, node.expression, node)
+    regex = _pattern(translator, node.expression, node)
     group = whole(translator, node.args.get("position"), node, 0)
-    if group is None or not 0 <= group <= found.groups:
-        raise PlanError(f"{translator.call}: {translator.spell(node)}: the pattern has {found.groups} groups.")
-    return _found(value, found, group)
+    if group is None or not 0 <= group <= regex.groups:
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: the pattern has {regex.groups} groups.")
+    return _first_match(value, regex, group)
 
 
 def matched(translator: Translator, node: Any) -> Term:
     """`(regexp_match(text, pattern))[n]`: the n-th group, or all where the pattern has none."""
     inner = node.this.this if type(node.this).__name__ == "Paren" else node.this
-    given = inner.expressions if type(inner).__name__ == "Anonymous" and inner.name.lower() == "regexp_match" else []
-    if len(given) not in (2, 3) or len(node.expressions) != 1:
+    parts = inner.expressions if type(inner).__name__ == "Anonymous" and inner.name.lower() == "regexp_match" else []
+    if len(parts) not in (2, 3) or len(node.expressions) != 1:
         raise translator.refused(node)
-    flags = words(translator, given[2], node) if len(given) == 3 else ""
-    found = _pattern(translator, given[1], node, flags)
-    place = whole(translator, node.expressions[0], node, 0)  # sqlglot counts from 0
-    if place is None or not 0 <= place < max(found.groups, 1):
-        raise PlanError(f"{translator.call}: {translator.spell(node)}: the pattern has {found.groups} groups.")
-    return _found(argument(translator, given[0], Kind.TEXT).value, found, place + 1 if found.groups else 0)
+    flags = words(translator, parts[2], node) if len(parts) == 3 else ""
+    regex = _pattern(translator, parts[1], node, flags)
+    group = whole(translator, node.expressions[0], node, 0)  # sqlglot counts from 0
+    if group is None or not 0 <= group < max(regex.groups, 1):
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: the pattern has {regex.groups} groups.")
+    return _first_match(argument(translator, parts[0], Kind.TEXT).value, regex, group + 1 if regex.groups else 0)
 
 
 def rewritten(translator: Translator, node: Any) -> Term:
     """REGEXP_REPLACE: the first match, or with the flag g each."""
     value = argument(translator, node.this, Kind.TEXT).value
-    given = node.args.get("modifiers")
-    flags = "" if given is None else words(translator, given, node)
-    found = _pattern(translator, node.expression, node, flags)
+    modifiers = node.args.get("modifiers")
+    flags = "" if modifiers is None else words(translator, modifiers, node)
+    regex = _pattern(translator, node.expression, node, flags)
     new = words(translator, node.args.get("replacement"), node)
     try:
         written = replacement(new)
     except ValueError as error:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: {error}.") from None
     work = value.str.replace_all if "g" in flags else value.str.replace
-    return Term(work(found.text, written), Kind.TEXT, "")
+    return Term(work(regex.text, written), Kind.TEXT, "")

@@ -105,8 +105,8 @@ def _in_utc(clock: Node, zone: str) -> Node:
     day = lit(86400 * SECOND, pl.Int64).cast(pl.Duration("us"), strict=False)
     low, high = BEYOND[Kind.TIME]
     clocks = (clock, (clock - day).clip(low, high))
-    found = [one.dt.replace_time_zone(time_zone=zone, ambiguous="latest", non_existent="null") for one in clocks]
-    at = [item.dt.convert_time_zone(time_zone="UTC") for item in found]
+    zoned = [local.dt.replace_time_zone(time_zone=zone, ambiguous="latest", non_existent="null") for local in clocks]
+    at = [time.dt.convert_time_zone(time_zone="UTC") for time in zoned]
     return of_all("pl.coalesce", [at[0], at[1] + day]).clip(*BEYOND[Kind.INSTANT])
 
 
@@ -161,15 +161,15 @@ def _interval(interval: Any) -> list[str]:
     if not re.fullmatch(r"\s*(?:\d+\s*[a-z]+\s*)+", text, re.IGNORECASE):
         return []
     order = {"mo": 0, "q": 0, "y": 0, "d": 1, "w": 1}
-    found = []
+    steps = []
     for digits, name in re.findall(r"(\d+)\s*([a-z]+)", text.lower()):
         step = {**STEPS, "second": "1s"}.get(name.removesuffix("s"))
         most = 10**5 if step in ("1y", "1q") else 10**6  # of longer ones Polars makes no time at all
         count = whole_number(digits, most)
         if step is None or count is None:
             return []
-        found.append((order.get(step[1:], 2), f"{count * int(step[0])}{step[1:]}"))
-    return [step for _, step in sorted(found, key=lambda item: item[0])]
+        steps.append((order.get(step[1:], 2), f"{count * int(step[0])}{step[1:]}"))
+    return [step for _, step in sorted(steps, key=lambda item: item[0])]
 
 
 SHAPES = frozenset("YmdHIMSjVyaAbBpG")
@@ -188,7 +188,7 @@ def written(translator: Translator, node: Any) -> Term:
         shape = shape.replace("%f", "%6f")
         rest = re.sub(r"%(?:[A-Za-z]|6f)", "", shape)
     else:
-        shape = re.sub("|".join(map(re.escape, WORDS)), lambda found: WORDS[found[0]], shape.replace("Month", "?M?"))
+        shape = re.sub("|".join(map(re.escape, WORDS)), lambda match: WORDS[match[0]], shape.replace("Month", "?M?"))
         rest = re.sub(r"%(?:[A-Za-z]|6f)", "", shape.replace("T", "").replace("Z", ""))
         rest = "?" if re.search('[A-Za-z"?]', rest) else ""
     if "%" in rest or "?" in rest or set(re.findall(r"%([A-Za-z])", shape)) - SHAPES or len(shape) > 60:

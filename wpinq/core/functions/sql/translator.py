@@ -100,7 +100,7 @@ class Translator:
         sizes.insist(result.size, self.call, text)
         if result.value.depth > INSIDE:
             raise too_deep(self.call)
-        decimal = called in DECIMAL and all(one.decimal for _, one in parts.values() if one.kind is Kind.FLOAT)
+        decimal = called in DECIMAL and all(part.decimal for _, part in parts.values() if part.kind is Kind.FLOAT)
         return Term(result.value, result.kind, text, result.constant, result.quoted,
                     decimal=result.kind is Kind.FLOAT and decimal)  # fmt: skip
 

@@ -117,6 +117,6 @@ def _split(frame: pl.DataFrame, test: pl.Expr | None) -> tuple[pl.DataFrame, pl.
 def _select(
     frame: pl.DataFrame, nodes: Sequence[Expression], names: Sequence[str], keep: Sequence[str]
 ) -> pl.DataFrame:
-    result = [node.value_tree.expr.alias(f"\0out {place}") for place, node in enumerate(nodes)]
-    renamed = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(names)]
+    result = [node.value_tree.expr.alias(f"\0out {index}") for index, node in enumerate(nodes)]
+    renamed = [pl.col(f"\0out {index}").alias(name) for index, name in enumerate(names)]
     return frame.with_columns(result).select(*renamed, *keep)

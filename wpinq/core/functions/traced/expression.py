@@ -127,7 +127,7 @@ class Expression:
         """How many characters its value has for each of a column's, at the most; constants are not counted."""
         grown = [node.growth() for node in self.inputs]
         if self.name == "add":
-            return max(1, sum(one for one, node in zip(grown, self.inputs, strict=True) if node.name != "constant"))
+            return max(1, sum(size for size, node in zip(grown, self.inputs, strict=True) if node.name != "constant"))
         if self.name in ("lower", "upper"):
             return CASE * grown[0]
         if self.name == "replace":
@@ -137,12 +137,12 @@ class Expression:
 
     def code(self) -> bytes:
         """Canonical bytes: equal for equal expressions, in any process."""
-        own: Any = (self.name, self.kind.value, tuple(node.code() for node in self.inputs))
-        return encode((*own, tuple((type(option).__name__, option) for option in self.options)))
+        head: Any = (self.name, self.kind.value, tuple(node.code() for node in self.inputs))
+        return encode((*head, tuple((type(option).__name__, option) for option in self.options)))
 
 
 def safe(nodes: Iterable[Expression]) -> pl.Expr | None:
     """Where the values of these nodes are what Python computes; None when that is everywhere."""
     parts = dict.fromkeys(part for node in nodes for part in node.parts())
     tests = [part.test.expr for part in parts if part.test is not None]
-    return functools.reduce(lambda one, other: one & other, tests).fill_null(value=False) if tests else None
+    return functools.reduce(lambda left, right: left & right, tests).fill_null(value=False) if tests else None

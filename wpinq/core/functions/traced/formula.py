@@ -34,14 +34,14 @@ class Formula:
 
     def __call__(self, *values: Any) -> Any:
         """The output, or the outputs where there are several."""
-        given = dict(zip(self.reads, values, strict=True))
-        result = tuple(_value(node, given) for node in self.nodes)
+        columns = dict(zip(self.reads, values, strict=True))
+        result = tuple(_value(node, columns) for node in self.nodes)
         return result if len(result) > 1 else result[0]
 
 
-def _value(node: Expression, given: Mapping[str, Any]) -> Any:
+def _value(node: Expression, columns: Mapping[str, Any]) -> Any:
     if node.name == "column":
-        return given[node.options[0]]
+        return columns[node.options[0]]
     if node.name == "constant":
         return node.value
-    return MEANING[node.name](*[_value(part, given) for part in node.inputs], *node.options)
+    return MEANING[node.name](*[_value(part, columns) for part in node.inputs], *node.options)

@@ -94,10 +94,10 @@ def probe_frame(schema: Schema, names: Sequence[str], nodes: Sequence[Expression
     columns = [
         series(
             name,
-            [pool[(row + row // len(pool) * (3 * place + 1)) % len(pool)] for row in range(height)],
+            [pool[(row + row // len(pool) * (3 * index + 1)) % len(pool)] for row in range(height)],
             schema[name].kind,
         )
-        for place, (name, pool) in enumerate(zip(names, pools, strict=True))
+        for index, (name, pool) in enumerate(zip(names, pools, strict=True))
     ]
     return in_columns([*columns, pl.Series(ROW, range(height), dtype=pl.UInt32)])
 
@@ -108,13 +108,13 @@ def _pool(kind: Kind, nodes: Sequence[Expression]) -> list[Any]:
     for constant in (
         constant for node in nodes for constant in node.parts() if (constant.name, constant.kind) == ("constant", kind)
     ):
-        stored += _near(constant.options[0], kind)
-    stored += [near for node in nodes for option in node.options if kind is Kind.TEXT and isinstance(option, str)
-               for near in _near(option, kind)]  # fmt: skip
+        stored += _neighbours(constant.options[0], kind)
+    stored += [neighbour for node in nodes for option in node.options if kind is Kind.TEXT and isinstance(option, str)
+               for neighbour in _neighbours(option, kind)]  # fmt: skip
     return list(dict.fromkeys(stored))
 
 
-def _near(value: Any, kind: Kind) -> list[Any]:
+def _neighbours(value: Any, kind: Kind) -> list[Any]:
     if kind is Kind.TEXT:
         return [
             value,
@@ -127,5 +127,5 @@ def _near(value: Any, kind: Kind) -> list[Any]:
             f"a{value}b{value}c",
         ]
     if kind in (Kind.INT, Kind.DATE, Kind.TIME, Kind.INSTANT, Kind.SPAN):
-        return [near for near in (value - 1, value, value + 1) if -(2**63) <= near < 2**63]
+        return [neighbour for neighbour in (value - 1, value, value + 1) if -(2**63) <= neighbour < 2**63]
     return [value]

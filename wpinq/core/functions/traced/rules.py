@@ -65,20 +65,20 @@ def _slice(text: Node, start: int | None, stop: int | None) -> Node:
     return text.str.slice(first, (last - first).clip(0))
 
 
-def _item(text: Node, place: int) -> Node:
-    return text.str.slice(place if place >= 0 else _length(text) + place, 1)
+def _item(text: Node, index: int) -> Node:
+    return text.str.slice(index if index >= 0 else _length(text) + index, 1)
 
 
-def _has_item(text: Node, place: int) -> Node:
-    return _length(text) >= (place + 1 if place >= 0 else -place)
+def _has_item(text: Node, index: int) -> Node:
+    return _length(text) >= (index + 1 if index >= 0 else -index)
 
 
-def _parts(text: Node, separator: str, place: int) -> Node:
-    return text.str.split(separator).list.get(place, null_on_oob=True)
+def _parts(text: Node, separator: str, index: int) -> Node:
+    return text.str.split(separator).list.get(index, null_on_oob=True)
 
 
-def _has_part(text: Node, separator: str, place: int) -> Node:
-    return text.str.split(separator).list.len().cast(pl.Int64) >= (place + 1 if place >= 0 else -place)
+def _has_part(text: Node, separator: str, index: int) -> Node:
+    return text.str.split(separator).list.len().cast(pl.Int64) >= (index + 1 if index >= 0 else -index)
 
 
 def _small(*options: Any) -> bool:
@@ -90,8 +90,8 @@ def _texts(*options: Any) -> bool:
     return all(type(option) is str and option != "" for option in options)
 
 
-def _part_admits(separator: Any, place: Any) -> bool:
-    return _texts(separator) and place is not None and _small(place)
+def _part_admits(separator: Any, index: Any) -> bool:
+    return _texts(separator) and index is not None and _small(index)
 
 
 ORDER: dict[str, Callable[[Node, Node], Node]] = {
@@ -196,7 +196,7 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "len": len,
     "item": operator.getitem,
     "slice": lambda text, start, stop: text[start:stop],
-    "part": lambda text, separator, place: text.split(separator)[place],
+    "part": lambda text, separator, index: text.split(separator)[index],
     **{name: operator.attrgetter(name) for name in FIELDS},
     **{name: _method(name) for name in METHODS},
 }

@@ -39,14 +39,14 @@ class Standin:
         self.log.append(node)
         return Standin(node, self.log)
 
-    def __getitem__(self, place: object) -> Standin:
-        if isinstance(place, slice):
-            if place.step is not None:
+    def __getitem__(self, index: object) -> Standin:
+        if isinstance(index, slice):
+            if index.step is not None:
                 raise Untraced
-            return self.do("slice", options=(place.start, place.stop))
-        if type(place) is not int:
+            return self.do("slice", options=(index.start, index.stop))
+        if type(index) is not int:
             raise Untraced
-        return self.do("item", options=(place,))
+        return self.do("item", options=(index,))
 
     def split(self, separator: str) -> Parts:
         """The parts of a text, of which one is looked at."""
@@ -58,7 +58,7 @@ class Standin:
             return self.do(name, choices)
         if not choices:
             raise Untraced
-        return functools.reduce(lambda one, other: one.do("or", other), [self.do(name, choice) for choice in choices])
+        return functools.reduce(lambda left, right: left.do("or", right), [self.do(name, choice) for choice in choices])
 
     def __getattr__(self, name: str) -> Standin:
         if name not in FIELDS:
@@ -75,8 +75,8 @@ class Parts:
         self.text = text
         self.separator = separator
 
-    def __getitem__(self, place: int) -> Standin:
-        return self.text.do("part", options=(self.separator, place))
+    def __getitem__(self, index: int) -> Standin:
+        return self.text.do("part", options=(self.separator, index))
 
 
 def lift(operand: object, wanted: Kind | None = None) -> Expression:

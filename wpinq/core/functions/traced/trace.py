@@ -81,12 +81,12 @@ def _outside(function: FunctionType) -> dict[str, Any]:
     return names
 
 
-def _global(name: str, found: dict[str, Any]) -> Any:
-    if name in CALLS and name not in found:
+def _global(name: str, globals_: dict[str, Any]) -> Any:
+    if name in CALLS and name not in globals_:
         return CALLS[name]
-    if name not in found:
+    if name not in globals_:
         raise Untraced
-    return _plain(found[name])
+    return _plain(globals_[name])
 
 
 def _plain(value: Any) -> Any:

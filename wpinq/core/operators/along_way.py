@@ -37,8 +37,8 @@ def owners_met(
     walks = [steps(side) for side in (left, right)]  # of which the last step is the side itself
     if not any(data.unit.way for walk in walks for data in read_by(walk)):
         return ()
-    for one, other in zip(left_keys, right_keys, strict=True):
-        ours, theirs = _origin(left, one), _origin(right, other)
+    for left_key, right_key in zip(left_keys, right_keys, strict=True):
+        ours, theirs = _origin(left, left_key), _origin(right, right_key)
         if ours is None or theirs is None or ours[0].book != theirs[0].book or _end(*ours) != _end(*theirs):
             continue
         if _led(*ours) or _led(*theirs):
@@ -46,18 +46,18 @@ def owners_met(
             named = [tuple(held(side[-1], book) for side in walks) for held in (_owner, _time)]
             if None in named[0]:
                 return ()
-            found = [(str(here), str(there)) for here, there in named if here is not None and there is not None]
-            return tuple(pair for pair in found if pair not in set(zip(left_keys, right_keys, strict=True)))
+            pairs = [(str(here), str(there)) for here, there in named if here is not None and there is not None]
+            return tuple(pair for pair in pairs if pair not in set(zip(left_keys, right_keys, strict=True)))
     return ()
 
 
 def _origin(node: Node, name: str) -> tuple[DataSet, str] | None:
     """The table and column of whose value a column is; None where it is computed."""
     while not isinstance(node, Source):
-        place = node.carried(name)
-        if place is None:
+        origin = node.carried(name)
+        if origin is None:
             return None
-        node, name = node.inputs[place[0]], place[1]
+        node, name = node.inputs[origin[0]], origin[1]
     return node.data, name
 
 

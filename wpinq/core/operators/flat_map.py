@@ -125,8 +125,8 @@ class FlatMap(Outputs):
 
     def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
         made = self.function.call_many(record)
-        for place, output in enumerate(made):
-            yield output, Fraction((self.parts + place) // len(made), self.parts)
+        for index, output in enumerate(made):
+            yield output, Fraction((self.parts + index) // len(made), self.parts)
 
 
 @dataclass(frozen=True, eq=False)

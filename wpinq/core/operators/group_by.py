@@ -217,8 +217,8 @@ class GroupBy(Unary):
         for sign, part in zip((1, -1), parts, strict=False):
             if sign < 0 and part.is_empty():  # as it is for records, and a dozen queries of Polars would say so
                 continue
-            found = groups(part.with_columns(pl.col(WEIGHT) * sign), named, by)
-            result.append(found.with_columns(pl.col(WEIGHT).cast(kind) * sign))
+            reduced = groups(part.with_columns(pl.col(WEIGHT) * sign), named, by)
+            result.append(reduced.with_columns(pl.col(WEIGHT).cast(kind) * sign))
         *_, name = self.schema.names
         return pl.concat(result).select(*by, *named, *([name] if name in schema else []), WEIGHT)
 
@@ -245,23 +245,23 @@ class GroupBy(Unary):
         lists = coded.group_by(by, maintain_order=True).agg(CODE).with_row_index(PLACE)
         gathered = ends.join(lists.drop(CODE), on=by, how="left", maintain_order="left")
         members = lists[CODE].to_list()
-        groups = [_group(members[place][:size]) for place, size in gathered.select(PLACE, SIZE).iter_rows()]
+        groups = [_group(members[index][:size]) for index, size in gathered.select(PLACE, SIZE).iter_rows()]
         return gathered.with_columns(pl.Series(self.schema.names[-1], groups, dtype=pl.Binary))
 
     def _gathered(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
         """All records of each key, each as often as it counts."""
-        name, one = self.schema.names[-1], pl.lit(1, pl.Int64).alias(WEIGHT)
+        name, weight = self.schema.names[-1], pl.lit(1, pl.Int64).alias(WEIGHT)
         first = [pl.col(column).first() for column in named]
         if self.count:
             times = pl.col(TIMES) if TIMES in rows.columns else 1
-            return rows.group_by(by).agg(*first, (pl.col(WEIGHT) * times).sum().alias(name)).with_columns(one)
+            return rows.group_by(by).agg(*first, (pl.col(WEIGHT) * times).sum().alias(name)).with_columns(weight)
         coded = rows.with_columns(self._codes(rows))
         lists = coded.group_by(by).agg(*first, CODE, WEIGHT)
         groups = [
             _group(code for code, times in zip(members, weights, strict=True) for _ in range(times))
             for members, weights in lists.select(CODE, WEIGHT).iter_rows()
         ]
-        return lists.with_columns(pl.Series(name, groups, dtype=pl.Binary), one)
+        return lists.with_columns(pl.Series(name, groups, dtype=pl.Binary), weight)
 
     def _codes(self, rows: pl.DataFrame) -> pl.Series:
         """Whole records in canonical bytes."""

@@ -81,7 +81,7 @@ class GroupColumns(Unary):
         """The key and the aggregates."""
         before = self.source.schema
         key = [Column(name, before[name].kind) for name in self.keys]
-        return Schema((*key, *(Column(one.name, one.kind(before)) for one in self.columns)))
+        return Schema((*key, *(Column(column.name, column.kind(before)) for column in self.columns)))
 
     @cached_property
     def resolution(self) -> int:
@@ -115,12 +115,12 @@ class GroupColumns(Unary):
 
     @property
     def title(self) -> str:
-        return f"group_by({', '.join(self.keys)}, {', '.join(one.rule.lower() for one in self.columns)}, whole)"
+        return f"group_by({', '.join(self.keys)}, {', '.join(column.rule.lower() for column in self.columns)}, whole)"
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key."""
         key, held, before = record_key(self), self.source.held, self.source.schema.expanded()
-        keep = tuple(dict.fromkeys((*self.keys, *(name for one in self.columns for name in one.operands))))
+        keep = tuple(dict.fromkeys((*self.keys, *(name for column in self.columns for name in column.operands))))
         port = Port(before, self.keys, keep, held, held)
         compute = partial(aggregated, by=KEY, keys=self.keys, columns=self.columns, schema=before)
         return Keyed((self.keys,), lambda _: ByKey([port], lambda sides: [compute(sides[0])], self.schema, key))
@@ -132,7 +132,7 @@ class GroupColumns(Unary):
         for record, weight in inputs[0].items():
             values = dict(zip(names, record, strict=True))
             groups[tuple(values[name] for name in self.keys)] += [values] * max(int(weight), 0)
-        return {(*key, *(_of_group(rows, one) for one in self.columns)): Fraction(1)
+        return {(*key, *(_of_group(rows, column) for column in self.columns)): Fraction(1)
                 for key, rows in groups.items() if rows}  # fmt: skip
 
 
@@ -143,78 +143,80 @@ def aggregated(
 
     Args:
         rows: The records, with the weights of copies.
-        by: What tells groups apart; nothing where all are one, which is there even without records.
+        by: The columns of the key; with none, all rows are one group, even where there are no rows.
         keys: What is kept of the first record.
         columns: The aggregates.
         schema: The columns of the records.
     """
     rows = rows.filter(pl.col(WEIGHT) > 0)
     once = bool((rows[WEIGHT] == 1).all())
-    asked = [_column(one, schema, once=once) for one in columns]
-    found = rows.group_by(by).agg(*(pl.col(name).first() for name in keys if name not in by), *asked) if by else (
-        rows.select(asked))  # fmt: skip
-    made = [_finished(found[one.name], one, schema) for one in columns]
-    held = {name: found[name] for name in keys} | {one.name: one for one in made}  # not a list: a name may be empty
-    return pl.DataFrame(held).with_columns(pl.lit(1, pl.Int64).alias(WEIGHT))
+    aggregates = [_column(column, schema, once=once) for column in columns]
+    first = [pl.col(name).first() for name in keys if name not in by]
+    grouped = rows.group_by(by).agg(*first, *aggregates) if by else rows.select(aggregates)
+    results = [_finished(grouped[column.name], column, schema) for column in columns]
+    # not a list, since a name may be empty
+    table = {name: grouped[name] for name in keys} | {result.name: result for result in results}
+    return pl.DataFrame(table).with_columns(pl.lit(1, pl.Int64).alias(WEIGHT))
 
 
-def _column(one: GroupColumn, schema: Schema, *, once: bool) -> pl.Expr:
+def _column(column: GroupColumn, schema: Schema, *, once: bool) -> pl.Expr:
     """What Polars computes of a group: the aggregate, or the values that it is computed of."""
     times = pl.col(WEIGHT)
-    if one.rule == "Rows":
-        return times.sum().cast(pl.Int64).alias(one.name)
-    known = reduce(and_, (pl.col(name).is_not_null() for name in one.operands))
-    value, kind = pl.col(one.operands[0]), schema[one.operands[0]].kind
-    if one.rule == "Count":
-        what = value if len(one.operands) == 1 else pl.struct(one.operands)
-        found = what.filter(known).n_unique() if one.distinct else times.filter(known).sum()
-        return found.cast(pl.Int64).alias(one.name)
-    if one.rule in ("Min", "Max"):
-        return (value.min() if one.rule == "Min" else value.max()).alias(one.name)
-    if kind is Kind.INT and one.rule in ("Sum", "Avg"):
-        return _whole(one, value).alias(one.name)
+    if column.rule == "Rows":
+        return times.sum().cast(pl.Int64).alias(column.name)
+    known = reduce(and_, (pl.col(name).is_not_null() for name in column.operands))
+    value, kind = pl.col(column.operands[0]), schema[column.operands[0]].kind
+    if column.rule == "Count":
+        what = value if len(column.operands) == 1 else pl.struct(column.operands)
+        total = what.filter(known).n_unique() if column.distinct else times.filter(known).sum()
+        return total.cast(pl.Int64).alias(column.name)
+    if column.rule in ("Min", "Max"):
+        return (value.min() if column.rule == "Min" else value.max()).alias(column.name)
+    if kind is Kind.INT and column.rule in ("Sum", "Avg"):
+        return _whole(column, value).alias(column.name)
     values = value.drop_nulls()
-    if one.distinct:
+    if column.distinct:
         values = values.unique()
     elif not once:
         values = value.filter(known).repeat_by(times.filter(known)).list.explode(empty_as_null=False)
-    return values.sort().implode().alias(one.name)
+    return values.sort().implode().alias(column.name)
 
 
-def _whole(one: GroupColumn, value: pl.Expr) -> pl.Expr:
+def _whole(column: GroupColumn, value: pl.Expr) -> pl.Expr:
     """A sum or a mean of integers, exactly; a mean is of them as doubles, as a sum of numbers is."""
-    count = value.count() if not one.distinct else value.drop_nulls().n_unique()
-    if one.rule == "Avg":
+    count = value.count() if not column.distinct else value.drop_nulls().n_unique()
+    if column.rule == "Avg":
         value = value.cast(pl.Float64)
     values = value.cast(pl.Int128)
-    if one.distinct:
+    if column.distinct:
         total = values.drop_nulls().unique().sum()
     else:
         total = (values * pl.col(WEIGHT).cast(pl.Int128)).sum()
-        if one.rule == "Avg":
+        if column.rule == "Avg":
             count = pl.col(WEIGHT).filter(value.is_not_null()).sum()
-    if one.rule == "Avg":
+    if column.rule == "Avg":
         return pl.when(count > 0).then(total.cast(pl.Float64) / count.cast(pl.Float64))
     return pl.when((count > 0) & (total.abs() <= LARGEST)).then(total).cast(pl.Int64)
 
 
-def _finished(found: pl.Series, one: GroupColumn, schema: Schema) -> pl.Series:
+def _finished(computed: pl.Series, column: GroupColumn, schema: Schema) -> pl.Series:
     """The aggregate, from what Polars computed."""
-    kind = polars_type(one.kind(schema))
-    if isinstance(found.dtype, pl.List):
-        found = pl.Series(one.name, [_of_values(values, one.rule) for values in found.to_list()], dtype=kind)
-    return found.cast(kind)
+    kind = polars_type(column.kind(schema))
+    if isinstance(computed.dtype, pl.List):
+        results = [_of_values(values, column.rule) for values in computed.to_list()]
+        return pl.Series(column.name, results, dtype=kind)
+    return computed.cast(kind)
 
 
-def _of_group(rows: Sequence[Mapping[str, Any]], one: GroupColumn) -> Any:
+def _of_group(rows: Sequence[Mapping[str, Any]], column: GroupColumn) -> Any:
     """One aggregate of a group; NULL where there is nothing to compute it of, or the result is no number."""
-    if one.rule == "Rows":
+    if column.rule == "Rows":
         return len(rows)
-    values = [tuple(row[name] for name in one.operands) for row in rows]
+    values = [tuple(row[name] for name in column.operands) for row in rows]
     values = [value for value in values if None not in value]
-    if one.distinct:
+    if column.distinct:
         values = list(set(values))
-    return len(values) if one.rule == "Count" else _of_values(sorted(value[0] for value in values), one.rule)
+    return len(values) if column.rule == "Count" else _of_values(sorted(value[0] for value in values), column.rule)
 
 
 def _of_values(values: Sequence[Any], rule: str) -> Any:
@@ -227,8 +229,8 @@ def _of_values(values: Sequence[Any], rule: str) -> Any:
 def _sum(values: Sequence[Any]) -> Any:
     if not isinstance(values[0], int):
         return fsum(values)
-    found = sum(values)
-    return found if abs(found) <= LARGEST else None
+    total = sum(values)
+    return total if abs(total) <= LARGEST else None
 
 
 def _mean(values: Sequence[Any]) -> float:
@@ -249,8 +251,8 @@ def _spread(values: Sequence[Any], *, sample: bool) -> float | None:
 
 
 def _root(values: Sequence[Any], *, sample: bool) -> float | None:
-    found = _spread(values, sample=sample)
-    return None if found is None else sqrt(found)
+    spread = _spread(values, sample=sample)
+    return None if spread is None else sqrt(spread)
 
 
 RULES: dict[str, Callable[[Sequence[Any]], Any]] = {

@@ -51,11 +51,11 @@ class GroupSizes:
             return
         for frame, columns, fresh in self._summed.absorb(port, batch):
             known = len(self._keys)
-            ids = self._summed.identity_of([columns[place] for place in self._places])
+            ids = self._summed.identity_of([columns[index] for index in self._places])
             self._owners.append(self._keys.codes(ids[fresh]))
             if self._port.keep:
                 rows = frame.select(self._port.keep).filter(pl.Series(fresh))
-                self._kept.append(rows.filter(pl.Series(_first_seen(self._owners[-1], known))))
+                self._kept.append(rows.filter(pl.Series(_first_occurrences(self._owners[-1], known))))
 
     def emit(self) -> Batch:
         """How the sizes moved with the pending changes."""
@@ -85,7 +85,7 @@ class GroupSizes:
         words = zip((*KEY, *RECORD), (*self._keys.ids()[owners].T, *self._summed.ids().T), strict=True)
         columns = [pl.Series(name, np.ascontiguousarray(word)) for name, word in words]
         kept = keys[owners].get_columns() if self._port.keep else []
-        rows = pl.DataFrame({one.name: one for one in (*kept, pl.Series(WEIGHT, weights), *columns)})
+        rows = pl.DataFrame({column.name: column for column in (*kept, pl.Series(WEIGHT, weights), *columns)})
         later = self._by_key()
         later.begin([rows.filter(pl.col(WEIGHT) != 0)])
         return later
@@ -110,7 +110,7 @@ def _alike(owners: Codes, weights: Weights) -> pl.DataFrame:
     return frame.with_columns(pl.col(OWNER).cast(pl.Int32))
 
 
-def _first_seen(codes: Codes, known: int) -> Fresh:
+def _first_occurrences(codes: Codes, known: int) -> Fresh:
     """Which rows have a number that no row before had; so many numbers were known before."""
     before = np.maximum.accumulate(np.concatenate([np.array([known - 1], np.int32), codes]))
     return codes > before[:-1]

@@ -118,8 +118,8 @@ def join(
     if (at_most is not None) if public else not (isinstance(how, str) and how == "inner"):
         raise PlanError("join: at_most= is of a protected table, whose pairs are weighed, and how= of a public one.")
     if public:
-        found = look_up(self._node, other, on, left=left, right=right, how=how)
-        return self._then(found if result is None else mapped(found, result, columns))
+        looked_up = look_up(self._node, other, on, left=left, right=right, how=how)
+        return self._then(looked_up if result is None else mapped(looked_up, result, columns))
     if at_most is not None and not (WHOLE.holds(at_most) and 0 < at_most <= LARGEST_AT_MOST):
         raise PlanError("join(at_most=...): give a whole number from 1 to 2^32.")
     sides, keys = both_keyed((self._node, node_of(other, "join")), on, left, right, "join")
@@ -159,7 +159,7 @@ class Join(Binary):
         for name, side, column in names:
             fresh = Schema(tuple(Column(n, c.kind) for n, (_, c) in result.items())).fresh(name) if result else name
             result[fresh] = (side, column)
-        return {name: place for name, place in result.items() if self.chosen is None or name in self.chosen}
+        return {name: origin for name, origin in result.items() if self.chosen is None or name in self.chosen}
 
     def carried(self, name: str) -> tuple[int, str] | None:
         side, column = self.places[name]
@@ -212,10 +212,10 @@ class Join(Binary):
     def dithers(self) -> bool:
         return self.scale is None
 
-    def kept_apart(self, place: int) -> Mapping[str, str]:
+    def kept_apart(self, index: int) -> Mapping[str, str]:
         """The key."""
         names = {name: column.name for name, (side, column) in self.places.items() if side == 0}
-        keys = dict(zip(self.left_keys, self._keys[place], strict=True))
+        keys = dict(zip(self.left_keys, self._keys[index], strict=True))
         return {} if self.dithers else {name: keys[key] for name, key in names.items() if key in keys}
 
     @property
@@ -225,8 +225,8 @@ class Join(Binary):
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
         """The pairs of a key weigh A B / (A + B), where it weighs A and B on both sides: they grow with either."""
-        own = self.kept_apart(0)
-        if {own[name] for name in columns if name in own} != set(self.left_keys):
+        kept = self.kept_apart(0)
+        if {kept[name] for name in columns if name in kept} != set(self.left_keys):
             return None
         weights = [of(node, frozenset(keys)) for node, keys in zip(self.inputs, self._keys, strict=True)]
         if None in weights:
@@ -236,7 +236,7 @@ class Join(Binary):
 
     @property
     def title(self) -> str:
-        keys = [one if one == two else f"{one} = {two}" for one, two in zip(*self._keys, strict=True)]
+        keys = [ours if ours == theirs else f"{ours} = {theirs}" for ours, theirs in zip(*self._keys, strict=True)]
         bound = f"; at most {self.at_most:,}" if self.at_most else ""
         return f"join({', '.join(keys)}{bound})" + ("" if self.scale else " with dither")
 
@@ -285,11 +285,11 @@ class Join(Binary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key."""
         read, columns = self.required(needed), self._sides(needed)
-        schema = self.schema.select(name for own in columns for name in own)
+        schema = self.schema.select(name for origins in columns for name in origins)
         held = [WeightType.of(self.fine, node.gain, self.title) for node in self.inputs]
         ports = [
-            Port(node.schema.select(names).expanded(), keys, tuple(dict.fromkeys(own.values())), node.held, fine)
-            for node, names, keys, own, fine in zip(self.inputs, read, self._keys, columns, held, strict=True)
+            Port(node.schema.select(names).expanded(), keys, tuple(dict.fromkeys(origins.values())), node.held, fine)
+            for node, names, keys, origins, fine in zip(self.inputs, read, self._keys, columns, held, strict=True)
         ]
         key = record_key(self)
         pairs = Pairs(schema, columns, self.rule, (key, dither_key(self)))
@@ -298,8 +298,8 @@ class Join(Binary):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Pair by pair, key by key."""
         sides = [
-            _by_key(given, [node.schema.names.index(name) for name in keys], self.fine)
-            for given, node, keys in zip(inputs, self.inputs, self._keys, strict=True)
+            _by_key(collection, [node.schema.names.index(name) for name in keys], self.fine)
+            for collection, node, keys in zip(inputs, self.inputs, self._keys, strict=True)
         ]
         places = [(side, self.inputs[side].schema.names.index(column.name)) for side, column in self.places.values()]
         out: dict[Record, Fraction] = defaultdict(Fraction)
@@ -308,7 +308,7 @@ class Join(Binary):
             sums: dict[Record, int] = defaultdict(int)
             for x, a in sides[0][key]:
                 for y, b in sides[1][key]:
-                    sums[tuple((x, y)[side][place] for side, place in places)] += a * b
+                    sums[tuple((x, y)[side][index] for side, index in places)] += a * b
             for record, weight in zip(sums, self._weights(key, sums, total), strict=True):
                 out[record] += weight
         return out
@@ -323,8 +323,8 @@ class Join(Binary):
         return [Fraction(int(weight), GRID) for weight in self.rule.dithered(products, totals, draw)]
 
 
-def _by_key(given: Weighted, places: list[int], resolution: int) -> dict[Record, list[tuple[Record, int]]]:
+def _by_key(collection: Weighted, positions: list[int], resolution: int) -> dict[Record, list[tuple[Record, int]]]:
     result: dict[Record, list[tuple[Record, int]]] = defaultdict(list)
-    for record, weight in given.items():
-        result[tuple(record[place] for place in places)].append((record, int(weight * resolution)))
+    for record, weight in collection.items():
+        result[tuple(record[index] for index in positions)].append((record, int(weight * resolution)))
     return result

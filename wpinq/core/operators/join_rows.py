@@ -92,7 +92,7 @@ class JoinRows(Join):
         Raises:
             PlanError: Nothing bounds it.
         """
-        found = []
+        bounds = []
         for side, node, keys in zip(("left", "right"), self.inputs, (self.left_keys, self.right_keys), strict=True):
             weight = key_weight(node, frozenset(keys))
             if weight is None:
@@ -103,8 +103,8 @@ class JoinRows(Join):
                     "that column and join on it (where the unit is a person in one period, on the column of the time "
                     f"too); or bound the key first, .limit({names!r}, n); or weigh pairs: join."
                 )
-            found.append(weight)
-        return found[0], found[1]
+            bounds.append(weight)
+        return bounds[0], bounds[1]
 
     @property
     def stability(self) -> tuple[Fraction, ...]:
@@ -129,7 +129,8 @@ class JoinRows(Join):
     @property
     def title(self) -> str:
         pairs = zip(self.left_keys, self.right_keys, strict=True)
-        return f"join_rows({', '.join(one if one == two else f'{one} = {two}' for one, two in pairs)})"
+        equal = ", ".join(ours if ours == theirs else f"{ours} = {theirs}" for ours, theirs in pairs)
+        return f"join_rows({equal})"
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
         """Records of one side that agree in these columns, each with what its key weighs on the other.
@@ -202,10 +203,10 @@ class LeftRows(JoinRows):
               for node, keys in zip(self.inputs, (self.left_keys, self.right_keys), strict=True)]  # fmt: skip
         partners: dict[Record, Fraction] = {}
         for record, weight in inputs[1].items():
-            key = tuple(record[place] for place in at[1])
+            key = tuple(record[index] for index in at[1])
             partners[key] = partners.get(key, Fraction(0)) + abs(weight)
         for record, weight in inputs[0].items():
-            rest = weight * max(Fraction(0), 1 - partners.get(tuple(record[place] for place in at[0]), Fraction(0)))
+            rest = weight * max(Fraction(0), 1 - partners.get(tuple(record[index] for index in at[0]), Fraction(0)))
             values = dict(zip(self.left.schema.names, record, strict=True))
             alone = tuple(values[column.name] if side == 0 else None for side, column in self.places.values())
             out[alone] = out.get(alone, Fraction(0)) + rest

@@ -67,14 +67,14 @@ def both_keyed(
     ours, theirs = (on if side is None else side for side in (left, right))
     if ours is None or theirs is None:
         raise PlanError(f"{call}: name the key of both sides, on='user' or left=..., right=....")
-    (one, two), _ = common_resolution(nodes)
-    one, left_keys = keyed(one, ours, f"{call}(on=...)")
-    two, right_keys = keyed(two, theirs, f"{call}(on=...)")
+    (first, second), _ = common_resolution(nodes)
+    first, left_keys = keyed(first, ours, f"{call}(on=...)")
+    second, right_keys = keyed(second, theirs, f"{call}(on=...)")
     if len(left_keys) != len(right_keys):
         raise PlanError(f"{call}: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
-    for left_owner, right_owner in owners_met(one, two, left_keys, right_keys):
+    for left_owner, right_owner in owners_met(first, second, left_keys, right_keys):
         left_keys, right_keys = (*left_keys, left_owner), (*right_keys, right_owner)
-    return (one, two), (left_keys, right_keys)
+    return (first, second), (left_keys, right_keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +99,8 @@ class Extend(Linear):
     @cached_property
     def schema(self) -> Schema:
         columns = list(self.source.schema.expanded(self.function.reads).select(self.kept))
-        for place, column in enumerate(self.function.output, 1):
-            several = "" if len(self.function.output) == 1 else f"_{place}"
+        for number, column in enumerate(self.function.output, 1):
+            several = "" if len(self.function.output) == 1 else f"_{number}"
             name = column.name if self.name is None else self.name + several
             columns.append(Column(Schema(tuple(columns)).fresh(name), column.kind))
         return Schema(tuple(columns))
@@ -139,5 +139,5 @@ class Extend(Linear):
             WEIGHT,
             *ends,
         )
-        own = batch.schema.select(kept).columns if kept else ()
-        return Batch(frame, Schema((*own, *new)))
+        unchanged = batch.schema.select(kept).columns if kept else ()
+        return Batch(frame, Schema((*unchanged, *new)))

@@ -54,12 +54,12 @@ def look_up(node: Node, table: object, on: object, *, left: object, right: objec
     if len(schema) == 1:
         raise PlanError("join: the public table has no column beside its key; give it one, or filter by the key.")
     rest = Schema(tuple(column for column in schema if column.name != theirs))
-    found = frame.select(_as(frame[theirs], schema[theirs].kind, key.kind).alias(KEY), *rest.names).drop_nulls(KEY)
+    table_rows = frame.select(_as(frame[theirs], schema[theirs].kind, key.kind).alias(KEY), *rest.names).drop_nulls(KEY)
     twice = (
         f"join: {theirs} is not unique in the public table, so a record would count many times; join on what is "
         "unique there."
     )
-    function = rows(key, found, rest, outer=how == "left", note=f"a public table by {theirs}", twice=twice)
+    function = rows(key, table_rows, rest, outer=how == "left", note=f"a public table by {theirs}", twice=twice)
     return LookUp(keyed_node, function, None, keys, kept)
 
 
@@ -85,8 +85,8 @@ def those_in(node: Node, table: object, on: object, *, left: object, right: obje
     label = keyed_node.schema.fresh("known")
     known = frame.select(_as(frame[theirs], schema[theirs].kind, key.kind).alias(KEY)).drop_nulls(KEY).unique()
     rest = Schema((Column(label, Kind.BOOL),))
-    found = known.with_columns(pl.lit(value=True).alias(label))
-    function = rows(key, found, rest, outer=not there, note=f"a public table by {theirs}", twice=call)
+    marked = known.with_columns(pl.lit(value=True).alias(label))
+    function = rows(key, marked, rest, outer=not there, note=f"a public table by {theirs}", twice=call)
     led = LookUp(keyed_node, function, None, keys, node.schema.names)
     if there:
         return choose(led, node.schema.names, call)
@@ -94,9 +94,9 @@ def those_in(node: Node, table: object, on: object, *, left: object, right: obje
     return choose(Filter(led, missing), node.schema.names, call)
 
 
-def mapped(found: LookUp, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Map:
+def mapped(node: LookUp, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Map:
     """What a function makes of records with their rows."""
-    return Map(found, bind(result, found.schema, "join(result=...)", columns=columns))
+    return Map(node, bind(result, node.schema, "join(result=...)", columns=columns))
 
 
 def _as(values: pl.Series, kind: Kind, wanted: Kind) -> pl.Series:

@@ -107,7 +107,7 @@ class Pairs:
             keys = keys.with_columns((top // pl.col(TOTAL) - cut).alias(RATE)).filter(pl.col(RATE) > 0)
         elif self.rule.at_most:
             keys = keys.filter(pl.col(TOTAL) < pl.lit(self.rule.fine * self.rule.at_most, pl.Int128))
-        left, right = (side.drop(TOTAL).filter(pl.col(own) != 0) for side, own in ((left, LEFT), (right, RIGHT)))
+        left, right = (side.drop(TOTAL).filter(pl.col(weight) != 0) for side, weight in ((left, LEFT), (right, RIGHT)))
         left = left.join(keys, on=on, nulls_equal=True)
         if self.rule.scale:  # all of a pair's weight but what the right side gives
             left = left.with_columns(pl.col(LEFT) * pl.col(RATE)).drop(RATE)
@@ -181,8 +181,8 @@ class Joined:
         bare = [not port.keep and port.schema.names == port.keys for port in ports]
         self._by_identity = any(bare)
         self._pending: list[Waiting | Tally] = [
-            Tally(port.schema, key, threads=1) if own else Waiting(port.schema)
-            for port, own in zip(ports, bare, strict=True)
+            Tally(port.schema, key, threads=1) if keyless else Waiting(port.schema)
+            for port, keyless in zip(ports, bare, strict=True)
         ]
         self._first: list[Batch | Hashed] = []
         self._table = None if pairs.rule.exact and comparable(ports) else self._made()
@@ -237,7 +237,7 @@ class Joined:
         kept = change.frame.select(*port.keep, pl.col(WEIGHT).cast(port.fine.column))
         if self._by_identity:
             return kept.with_columns(key_words(port, change, self._key))
-        return kept.with_columns(change.frame[name].alias(f"{ON}{place}") for place, name in enumerate(port.keys))
+        return kept.with_columns(change.frame[name].alias(f"{ON}{index}") for index, name in enumerate(port.keys))
 
 
 def comparable(ports: Sequence[Port]) -> bool:

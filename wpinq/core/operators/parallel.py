@@ -43,11 +43,11 @@ def parallel(window: Window) -> bool:
         return True
     if not isinstance(below, (Bound, Share)):
         return False
-    own = below.unit_key
-    return own.span is not None and own.unit.columns[1] == window.at and window.span.made_of(own.span)
+    unit_key = below.unit_key
+    return unit_key.span is not None and unit_key.unit.columns[1] == window.at and window.span.made_of(unit_key.span)
 
 
 def each_is_charged(survey: Survey) -> bool:
     """Whether each measured window is charged: because a unit may change the plan outside of one window."""
-    one = {node.group for node in survey.steps if isinstance(node, Window) and parallel(node)}
-    return any(not any(group in one for group, _ in parts) for _, parts in survey.paths)
+    parallel_groups = {node.group for node in survey.steps if isinstance(node, Window) and parallel(node)}
+    return any(not any(group in parallel_groups for group, _ in parts) for _, parts in survey.paths)

@@ -61,9 +61,9 @@ def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, 
         raise PlanError("partition(parts=...): a part stands twice; parts that are equal are one part.")
     digest = fingerprints(node)[node]
     group = f"partition {digest.hex() if digest else os.urandom(32).hex()} by {names!r}"
-    own = self._node.schema.names
+    names_kept = self._node.schema.names
     return {
-        part: self._then(Part(node, names, values, (group, text), own))
+        part: self._then(Part(node, names, values, (group, text), names_kept))
         for part, values, text in zip(listed, written, texts, strict=True)
     }
 
@@ -113,13 +113,13 @@ class Part(Where):
 
     def accepts(self, record: Record) -> bool:
         schema = self.source.schema
-        given = dict(zip(schema.names, record, strict=True))
-        key = [write(given[name], schema[name].kind) for name in self.keys]
-        return all(_same(item, two) for item, two in zip(key, self.values, strict=True))
+        values = dict(zip(schema.names, record, strict=True))
+        key = [write(values[name], schema[name].kind) for name in self.keys]
+        return all(_same(stored, value) for stored, value in zip(key, self.values, strict=True))
 
     def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
-        own = tuple(value for name, value in zip(self.source.schema.names, record, strict=True) if name in self.own)
-        return [(own, weight) for _, weight in super().image(record)]
+        output = tuple(value for name, value in zip(self.source.schema.names, record, strict=True) if name in self.own)
+        return [(output, weight) for _, weight in super().image(record)]
 
     def mask(self, frame: pl.DataFrame) -> pl.Expr:
         pairs = zip(self.keys, self.values, strict=True)
@@ -129,5 +129,5 @@ class Part(Where):
         return super().apply(batch).select(self.own)
 
 
-def _same(one: Any, two: Any) -> bool:
-    return encode(one) == encode(two)
+def _same(left: Any, right: Any) -> bool:
+    return encode(left) == encode(right)

@@ -94,23 +94,23 @@ def node_of(other: Any, call: str) -> Node:
     return node
 
 
-def aligned(one: Builder[Any], other: object, call: str) -> tuple[Node, Node]:
+def aligned(collection: Builder[Any], other: object, call: str) -> tuple[Node, Node]:
     """The steps of two collections, brought to the columns of the first, by place, and to one resolution.
 
     Raises:
         PlanError: The other is no protected collection, or they have different numbers of columns.
     """
-    nodes = [one._node, node_of(other, call)]
+    nodes = [collection._node, node_of(other, call)]
     first = nodes[0].schema
     if len(nodes[1].schema) != len(first):
         shown = " and ".join(str(node.schema) for node in nodes)
         raise PlanError(f"{call}: records of {shown} do not compare; map both to the same columns first.")
     nodes, resolution = common_resolution(nodes)
     columns = []
-    for place, name in enumerate(first.names):
-        given = [node.schema.columns[place] for node in nodes]
-        kind = given[0].kind if len({column.kind for column in given}) == 1 else Kind.ANY
-        columns.append(Column(name, kind, kind is Kind.INT and all(column.ranged for column in given)))
+    for position, name in enumerate(first.names):
+        columns_there = [node.schema.columns[position] for node in nodes]
+        kind = columns_there[0].kind if len({column.kind for column in columns_there}) == 1 else Kind.ANY
+        columns.append(Column(name, kind, kind is Kind.INT and all(column.ranged for column in columns_there)))
     schema = Schema(tuple(columns))
     left, right = (
         node if (node.schema, node.resolution) == (schema, resolution) else Align(node, schema, resolution)
@@ -229,8 +229,8 @@ def _known(root: Node) -> bytes:
     """A digest of a plan, without the functions that have no fingerprint."""
     result: dict[Node, bytes] = {}
     for node in steps(root):
-        own = (pair for pair in node.meaning.items() if pair[0] not in PART_FIELDS)
-        what = (type(node).__qualname__, *own, *node.inputs, node.schema, node.resolution)
+        fields_known = (pair for pair in node.meaning.items() if pair[0] not in PART_FIELDS)
+        what = (type(node).__qualname__, *fields_known, *node.inputs, node.schema, node.resolution)
         result[node] = digest(what, lambda one: result.get(one) if isinstance(one, Node) else None)
     return result[root]
 
@@ -239,7 +239,7 @@ def record_ids(records: Iterable[tuple[Any, ...]], schema: Schema, key: bytes) -
     """Identities of records given as Python values."""
     rows = list(records)
     columns = [
-        series(column.name, [write(row[place], column.kind) for row in rows], column.kind)
-        for place, column in enumerate(schema)
+        series(column.name, [write(row[position], column.kind) for row in rows], column.kind)
+        for position, column in enumerate(schema)
     ]
     return identities(pl.DataFrame(columns), schema, key)

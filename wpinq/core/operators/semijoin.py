@@ -164,9 +164,9 @@ class Fill(Node):
         name = "limit" if self.bound else "antijoin" if self.above else "semijoin"
         return f"{name}({', '.join(self.keys[0])}{f', {self.bound}' if self.bound else ''})"
 
-    def kept_apart(self, place: int) -> Mapping[str, str]:
+    def kept_apart(self, index: int) -> Mapping[str, str]:
         """The key."""
-        pairs = zip(self.keys[0], self.keys[place], strict=True)
+        pairs = zip(self.keys[0], self.keys[index], strict=True)
         return {ours: theirs for ours, theirs in pairs if ours in self.own}
 
     @property
@@ -208,8 +208,8 @@ class Fill(Node):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Order the records of each key, and cut their cumulative weight at the bound."""
         bounds: dict[Record, Fraction] = defaultdict(Fraction)
-        for given, side, keys in zip(inputs[1:], self.sides[1:], self.keys[1:], strict=True):
-            for record, weight in given.items():
+        for collection, side, keys in zip(inputs[1:], self.sides[1:], self.keys[1:], strict=True):
+            for record, weight in collection.items():
                 bounds[_pick(record, side.schema, keys)] += weight
         schema = self.sides[0].schema.expanded()
         ids = record_ids(inputs[0], schema, record_key(self)).tolist()

@@ -80,10 +80,10 @@ def _by(self: Builder[C], function: object, name: str, step: Amount) -> C:
     _refuse_thin(self, thinnest, "step")
     node = fit_resolution(self._node, thinnest.denominator)
     most = math.ceil(CAPACITY * node.gain / thinnest)
-    given = thicknesses(function, node.schema, "shave", thinnest, most)
+    widths = thicknesses(function, node.schema, "shave", thinnest, most)
     if thinnest * node.resolution >= THICKEST:
         raise PlanError("shave(step=...): no weight is as thick as these slices; make it thinner.")
-    return self._then(ShaveBy(node, given, name))
+    return self._then(ShaveBy(node, widths, name))
 
 
 def _check(name: str) -> None:
@@ -192,10 +192,10 @@ class ShaveBy(Unary):
         out: dict[Record, Fraction] = {}
         for record, weight in inputs[0].items():
             try:
-                given = [self.function.step * units for units in self.function.units(record)]
+                widths = [self.function.step * units for units in self.function.units(record)]
             except Dropped:
                 continue
-            out |= _sliced(record, weight, given)
+            out |= _sliced(record, weight, widths)
         return out
 
 

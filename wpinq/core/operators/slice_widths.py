@@ -52,10 +52,10 @@ class Thicknesses(Many):
         return [units for (units,) in self.call_many(record)]
 
     def _listed(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        given = self._result(values)
-        several = isinstance(given, (Sequence, Iterator)) and not isinstance(given, str)
+        returned = self._result(values)
+        several = isinstance(returned, (Sequence, Iterator)) and not isinstance(returned, str)
         result, total = [], 0
-        for item in islice(given if several else (given,), LONGEST):
+        for item in islice(returned if several else (returned,), LONGEST):
             thickness = exact(item, "shave")
             if thickness <= 0:
                 raise Misfit

@@ -67,8 +67,8 @@ class Cuts:
         offset = np.cumsum(single) - single if len(single) else single
         start, last, whole = sum(units[:-1]), units[-1], sum(units)
         if reach is not None and reach < LARGEST:
-            near = offset < reach
-            single, offset = np.minimum(single[near], LARGEST), offset[near]
+            reached = offset < reach
+            single, offset = np.minimum(single[reached], LARGEST), offset[reached]
             start, last, whole = min(start, LARGEST), min(last, LARGEST), 0
         kind = np.int64 if whole < 2**63 else object
         return cls(
@@ -80,15 +80,15 @@ class Cuts:
     @classmethod
     def of(cls, made: pl.DataFrame, factor: int, kind: np.dtype[np.int64] | np.dtype[np.object_]) -> Cuts:
         """Those that a function gave: its outputs for each row, in order."""
-        row, place, count, units = (made[name].to_numpy() for name in (ROW, PLACE, COUNT, UNITS))
+        row, position, count, units = (made[name].to_numpy() for name in (ROW, PLACE, COUNT, UNITS))
         before = np.cumsum(units) - units
-        begins = place == 0
+        begins = position == 0
         offset = before - np.repeat(before[begins], count[begins])
-        fine, ends = factor * units.astype(kind), place == count - 1
+        fine, ends = factor * units.astype(kind), position == count - 1
         row, offset = row.astype(np.int64), factor * offset.astype(kind)
         single = ~ends
         return cls(
-            row[single], place[single] + 1, offset[single], fine[single], count[ends].astype(np.int64), offset[ends],
+            row[single], position[single] + 1, offset[single], fine[single], count[ends].astype(np.int64), offset[ends],
             fine[ends],
         )  # fmt: skip
 
@@ -178,8 +178,8 @@ class SlicesBy(Slices):
         """A record for which the function has no value has no slices."""
         made = self._function.apply_many(records.with_row_index(ROW), [ROW]).sort(ROW, PLACE)
         rows = made[ROW].unique(maintain_order=True)
-        given = pl.DataFrame({ROW: rows}).with_row_index("\0new")
-        made = made.join(given, on=ROW, maintain_order="left").drop(ROW).rename({"\0new": ROW})
+        numbered = pl.DataFrame({ROW: rows}).with_row_index("\0new")
+        made = made.join(numbered, on=ROW, maintain_order="left").drop(ROW).rename({"\0new": ROW})
         cuts = Cuts.of(made, self._factor, self._held[1].array)
         places = rows.to_numpy()
         return self._ranged(records[rows], moved_slices(before[places], after[places], cuts))

@@ -81,11 +81,11 @@ class Window(Where):
 
     @property
     def part(self) -> tuple[str, str] | None:
-        """The windows, and which of them; "every" is what was paid before any was asked for."""
+        """The windows, and which of them; "every" is what was charged before any was measured."""
         return (self.group, "every" if self.number is None else str(self.number))
 
     @property
-    def own(self) -> int:
+    def single(self) -> int:
         """The number of the window.
 
         Raises:
@@ -97,12 +97,12 @@ class Window(Where):
 
     def accepts(self, record: Record) -> bool:
         time = record[self.source.schema.names.index(self.at)]
-        return time is not None and self.span.number(time) == self.own
+        return time is not None and self.span.number(time) == self.single
 
     @property
     def rows(self) -> pl.Expr:
         """Which rows lie in the window."""
-        return (self.span.numbers(self.at) == self.own).fill_null(value=False)
+        return (self.span.numbers(self.at) == self.single).fill_null(value=False)
 
     def mask(self, frame: pl.DataFrame) -> pl.Expr:
         return self.rows

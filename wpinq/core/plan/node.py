@@ -116,7 +116,7 @@ class Node(ABC):
         names = self.schema.names if self.apart else ()
         return {name: name for name in names if all(name in source_node.schema for source_node in self.inputs)}
 
-    def kept_apart(self, place: int) -> Mapping[str, str]:
+    def kept_apart(self, index: int) -> Mapping[str, str]:
         """The same, with the names in one of its inputs."""
         return self.local
 

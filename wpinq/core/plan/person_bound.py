@@ -159,7 +159,7 @@ def _entered(node: Node) -> Change | None:
 
 def _after(node: Node, moved: Sequence[Change | None]) -> Change:
     """The change of the output of a step, from those of its inputs; None where that does not move."""
-    kept = [node.kept_apart(place) for place in range(len(moved))]
+    kept = [node.kept_apart(index) for index in range(len(moved))]
     inputs = [
         (change, names, factor)
         for change, names, factor in zip(moved, kept, node.stability, strict=True)

@@ -79,16 +79,16 @@ def _counted(node: ByUnit, batch: Batch) -> pl.DataFrame:
         ids[VALUE] = identities(batch.frame, node.source.schema.select([per[0]]), key)
     columns = [
         pl.Series(name, np.ascontiguousarray(words))
-        for names, found in ids.items()
-        for name, words in zip(names, found.T, strict=True)
+        for names, identity in ids.items()
+        for name, words in zip(names, identity.T, strict=True)
     ]
     rows = pl.DataFrame([*columns, batch.frame[WEIGHT].alias(COUNT)])
     return rows.group_by(rows.columns[:-1]).agg(pl.col(COUNT).sum())
 
 
-def _kept(protects: str, whole: int, found: pl.DataFrame, most: int | None, each: int | None) -> Contributions:
+def _kept(protects: str, whole: int, counts: pl.DataFrame, most: int | None, each: int | None) -> Contributions:
     """What the bounds leave of some counts; where there is none, all."""
-    values = found.group_by(found.columns[:-1]).agg(pl.col(COUNT).sum())
+    values = counts.group_by(counts.columns[:-1]).agg(pl.col(COUNT).sum())
     room = pl.col(COUNT).clip(upper_bound=each)
     units = values.group_by(UNIT).agg(pl.col(COUNT).sum(), room.sum().clip(upper_bound=most).alias("kept"))
     over = (units["kept"] < units[COUNT]).sum()

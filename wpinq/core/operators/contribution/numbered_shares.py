@@ -31,26 +31,26 @@ class NumberedShares:
         self._rows = Rows(Batch.empty(self._schema).frame.drop(WEIGHT))
         self._owners: Codes = np.empty(0, np.int32)
         self._totals: Weights = np.empty(0, np.int64)
-        self._given: Weights = np.empty(0, np.int64)
+        self._emitted: Weights = np.empty(0, np.int64)
         self._moved: list[Codes] = []
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Add up the weights of records and of users."""
         for frame, _, fresh in self._summed.absorb(port, batch):
             users = self._users.codes(self._unit_key.ids(frame, self._summed.key))
-            known, seen = len(self._summed) - int(fresh.sum()), len(self._summed)
+            known, total = len(self._summed) - int(fresh.sum()), len(self._summed)
             if len(self._users) > len(self._totals):
                 self._totals.resize(len(self._users) * 5 // 4, refcheck=False)
-            if seen > len(self._owners):
-                self._owners.resize(seen * 5 // 4, refcheck=False)
-                self._given.resize(seen * 5 // 4, refcheck=False)
-            self._owners[known:seen] = users[fresh]
+            if total > len(self._owners):
+                self._owners.resize(total * 5 // 4, refcheck=False)
+                self._emitted.resize(total * 5 // 4, refcheck=False)
+            self._owners[known:total] = users[fresh]
             np.add.at(self._totals, users, frame[WEIGHT].to_numpy())
             self._rows.add(frame.select(self._schema.names).filter(pl.Series(fresh)))
             self._moved.append(np.unique(users))
 
     def emit(self) -> Batch:
-        """The shares of users who moved, less what they were given before."""
+        """The shares of users who moved, less those emitted before."""
         mask = np.zeros(len(self._users), np.bool_)
         for users in self._moved:
             mask[users] = True
@@ -63,9 +63,9 @@ class NumberedShares:
         return Batch(pl.concat(pieces), self._schema)
 
     def _change(self, moved: np.ndarray) -> pl.DataFrame:
-        """How the shares of some records move, which are given from now on."""
+        """How the shares of some records change; they are those emitted from now on."""
         shares = self._resolution // np.maximum(self._totals[self._owners[moved]], 1)
         now = self._summed.weights()[moved] * shares
-        change, self._given[moved] = now - self._given[moved], now
+        change, self._emitted[moved] = now - self._emitted[moved], now
         rows = pl.concat(self._rows.take(moved[change != 0].astype(np.uint32)))
         return rows.with_columns(pl.Series(WEIGHT, change[change != 0]))

@@ -81,28 +81,28 @@ def before(schema: Schema, unit: Unit, where: object, derive: Mapping[str, objec
         PlanError: They or the unit do not fit the columns, look at other records, or would change whose a record is.
     """
     require(derive, MAPPING | NOTHING, f"{call}(derive=...)")
-    derived, said = [], []
-    for name, given in (derive or {}).items():
+    derived, texts = [], []
+    for name, value in (derive or {}).items():
         require(name, NAME, f"{call}(derive=...)")
         if name in unit.declared:
             raise PlanError(
                 f"{call}(derive={{{name!r}: ...}}): the column tells apart whom the guarantee protects, so it "
                 "cannot be computed anew; choose another name."
             )
-        function, kind = given if isinstance(given, tuple) and len(given) == 2 else (given, _kind(given))
-        place = f"{call}(derive={{{name!r}: ...}})"
-        bound = bind(function, schema, place, columns=None if kind is None else {name: kind})
+        function, kind = value if isinstance(value, tuple) and len(value) == 2 else (value, _kind(value))
+        argument = f"{call}(derive={{{name!r}: ...}})"
+        bound = bind(function, schema, argument, columns=None if kind is None else {name: kind})
         if len(bound.output) != 1:
-            raise PlanError(f"{place}: gives {len(bound.output)} values; a column needs one.")
+            raise PlanError(f"{argument}: gives {len(bound.output)} values; a column needs one.")
         derived.append((name, bound))
-        said.append(f"{name}: {function if isinstance(function, str) else bound.note}")
+        texts.append(f"{name}: {function if isinstance(function, str) else bound.note}")
         schema = _with(schema, name, bound)
     if unit.column is not None:
         UnitKey(unit, schema).check(call)
     kept = None if where is None else bind(where, schema, f"{call}(where=...)", condition=True)
     if kept is not None:
-        said.append(f"where {where if isinstance(where, str) else kept.note}")
-    return Before(tuple(derived), kept, schema, tuple(said))
+        texts.append(f"where {where if isinstance(where, str) else kept.note}")
+    return Before(tuple(derived), kept, schema, tuple(texts))
 
 
 def _kind(function: object) -> object:
@@ -110,10 +110,10 @@ def _kind(function: object) -> object:
     if not isinstance(function, FunctionType):
         return None
     try:
-        said = get_type_hints(function).get("return")
+        annotation = get_type_hints(function).get("return")
     except Exception:  # noqa: BLE001  annotations are any code; one that cannot be read says nothing
         return None
-    named = [one for one in get_args(said) or (said,) if one is not NoneType]
+    named = [type_ for type_ in get_args(annotation) or (annotation,) if type_ is not NoneType]
     return named[0] if len(named) == 1 and TYPES.get(named[0], Kind.ANY) is not Kind.ANY else None
 
 
@@ -156,8 +156,8 @@ class Derive(Linear):
     def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
         """The record with its new value."""
         (value,) = self.function.call(record)
-        found = {**dict(zip(self.source.schema.names, record, strict=True)), self.name: value}
-        return [(tuple(found[name] for name in self.schema.names), Fraction(1))]
+        values = {**dict(zip(self.source.schema.names, record, strict=True)), self.name: value}
+        return [(tuple(values[name] for name in self.schema.names), Fraction(1))]
 
     def apply(self, batch: Batch) -> Batch:
         """The function on all rows, with the other columns carried along."""

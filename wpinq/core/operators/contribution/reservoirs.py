@@ -42,9 +42,9 @@ class Reservoirs:
     ) -> None:  # fmt: skip
         self._schema, self._keep, self._key = schema, keep, key
         self._unit_key = UnitKey(unit, schema)
-        own = (ranked or schema).names  # they come first among all
-        self._ranks = len(own)
-        self._hashed = schema.select({*own, *(unit.per[:1] if unit.per else ())})
+        names = (ranked or schema).names  # they come first among all
+        self._ranks = len(names)
+        self._hashed = schema.select({*names, *(unit.per[:1] if unit.per else ())})
         self._user = self._hashed.names.index(self._unit_key.user) if unit.period is None else None
         self._value = self._hashed.names.index(unit.per[0]) if unit.per else None
         self._copies, self._users = Numbers(library), Numbers(library)
@@ -73,7 +73,7 @@ class Reservoirs:
     @property
     def size(self) -> int:
         """Bytes that are held, about."""
-        return sum(one.size for one in (self._copies, self._users, self._pool, self._rows))
+        return sum(part.size for part in (self._copies, self._users, self._pool, self._rows))
 
     def emit(self) -> Batch:
         """Records that entered the sample since it was last asked, less those that they pushed out."""
@@ -179,17 +179,17 @@ class Rows:
         self._gather()
         numbers = np.sort(numbers)
         cuts = np.searchsorted(numbers, np.array(self._ends, np.uint32))
-        found = [self._empty]
+        frames = [self._empty]
         for frame, start, low, high in zip(self._frames, self._ends, cuts, cuts[1:], strict=False):
             if high > low:
-                found.append(frame if high - low == frame.height else frame[numbers[low:high] - np.uint32(start)])
-        return found
+                frames.append(frame if high - low == frame.height else frame[numbers[low:high] - np.uint32(start)])
+        return frames
 
     def keep(self, held: npt.NDArray[np.bool_]) -> None:
         """Number the rows anew: only these are left, in their order."""
         self._gather()
-        for place, start in enumerate(self._ends[:-1]):  # in place, so that no two copies of all are held
-            self._frames[place] = self._frames[place].filter(pl.Series(held[start : self._ends[place + 1]]))
+        for index, start in enumerate(self._ends[:-1]):  # in place, so that no two copies of all are held
+            self._frames[index] = self._frames[index].filter(pl.Series(held[start : self._ends[index + 1]]))
         self._hold([frame for frame in self._frames if frame.height])
 
     def _hold(self, frames: list[pl.DataFrame]) -> None:

@@ -112,8 +112,8 @@ def at_most(self: Builder[C], records: int | str, *, per: tuple[str, int] | None
     if isinstance(records, str) and records == "auto":
         if per is not None:
             raise PlanError("at_most('auto'): is chosen without per=, which goes with a number.")
-        own = node.data.unit.at_most if node.data.unit.choice is None else None
-        unit = replace(node.data.unit, at_most=None, per=None, choice=None, whole=True, auto=own or MOST)
+        largest = node.data.unit.at_most if node.data.unit.choice is None else None
+        unit = replace(node.data.unit, at_most=None, per=None, choice=None, whole=True, auto=largest or MOST)
     else:
         unit = replace(node.data.unit, at_most=cast("int", records), per=per, choice=None, whole=False, auto=0)
     UnitKey(unit, node.schema).check("at_most")
@@ -160,27 +160,26 @@ class Bound(ByUnit):
         return self.schema
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
-        given = self.schema, self.unit, keep, self.data.sampling_key, self.ranked
+        sampling_key = self.data.sampling_key
+        sample = partial(_sample, self.schema, self.unit, keep, sampling_key, self.ranked)
         if not self.data.retractions:
-            return _sample(*given)
-        return anew(
-            partial(_sample, *given), self.schema, self.unit_key.user, keep, self.source.held, self.data.sampling_key
-        )
+            return sample()
+        return anew(sample, self.schema, self.unit_key.user, keep, self.source.held, sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Rank all copies of all records, and go through them once."""
         copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
-        own = [self.schema.names.index(name) for name in self.ranked.names]
-        hashed = [(*(copy[column] for column in own), copy[-1]) for copy in copies]
+        ranked = [self.schema.names.index(name) for name in self.ranked.names]
+        hashed = [(*(copy[column] for column in ranked), copy[-1]) for copy in copies]
         ranks = record_ids(hashed, _numbered(self.ranked), self.data.sampling_key).tolist()
         unit_key = self.unit_key
         what = self.schema.names.index(self.unit.per[0] if self.unit.per else unit_key.user)
-        users, places, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()
+        users, cells, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()
         for _, copy in sorted(zip(ranks, copies, strict=True), key=lambda pair: pair[0]):
             user = unit_key.of(copy[:-1])
-            place = user, encode(copy[what])
-            if self.unit.per is None or places[place] < self.unit.per[1]:
-                places[place] += 1
+            cell = user, encode(copy[what])
+            if self.unit.per is None or cells[cell] < self.unit.per[1]:
+                cells[cell] += 1
                 users[user] += 1
                 out[copy[:-1]] += users[user] <= int(self.most)
         return {record: Fraction(count) for record, count in out.items()}
@@ -200,8 +199,8 @@ class BoundBySource(Bound):
 
 
 def _sample(schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes, ranked: Schema) -> State:
-    given = schema, unit, keep, key, ranked
-    return Sample(*given) if kernels.LIB is None else Reservoirs(kernels.LIB, *given)
+    arguments = schema, unit, keep, key, ranked
+    return Sample(*arguments) if kernels.LIB is None else Reservoirs(kernels.LIB, *arguments)
 
 
 class Sample:
@@ -256,9 +255,9 @@ class Sample:
         inside = pl.lit(value=True)
         if self._unit.per is not None:
             inside = pl.int_range(pl.len()).over([*USER, *PLACE]) < self._unit.per[1]
-        place = pl.col("inside").cum_sum().over(USER)
+        order = pl.col("inside").cum_sum().over(USER)
         within = ordered.lazy().with_columns(inside.cast(pl.Int64).alias("inside"))
-        return within.select((pl.col("inside") > 0) & (place <= self._unit.at_most)).collect().to_series()
+        return within.select((pl.col("inside") > 0) & (order <= self._unit.at_most)).collect().to_series()
 
     def _lots(self, batch: Batch) -> Iterator[pl.DataFrame]:
         """Every copy of every record with its number, from 1: at least one lot, none larger than `RECORDS_PER_LOT`."""

@@ -70,13 +70,13 @@ class Share(ByUnit):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""
         unit_key = self.unit_key
-        given = {record: weight for record, weight in inputs[0].items() if weight > 0}
+        positive = {record: weight for record, weight in inputs[0].items() if weight > 0}
         count: dict[bytes, Fraction] = defaultdict(Fraction)
-        for record, weight in given.items():
+        for record, weight in positive.items():
             count[unit_key.of(record)] += weight
         return {
             record: weight * Fraction(int(RESOLUTION // count[unit_key.of(record)]), RESOLUTION)
-            for record, weight in given.items()
+            for record, weight in positive.items()
         }
 
 
@@ -89,7 +89,7 @@ class Shares:
     def __init__(self, schema: Schema, unit_key: UnitKey, keep: tuple[str, ...], key: bytes) -> None:
         self._unit_key, self._keep, self._key = unit_key, keep, key
         self._records = Batch.empty(schema)
-        self._given = Batch.empty(schema.select(keep))
+        self._emitted = Batch.empty(schema.select(keep))
         self._waiting: list[Batch] = []
 
     def absorb(self, port: int, batch: Batch) -> None:
@@ -99,10 +99,10 @@ class Shares:
             self._gather()
 
     def emit(self) -> Batch:
-        """The shares now, less the shares that were given before."""
+        """The shares now, less those emitted before."""
         self._gather()
-        before, self._given = self._given, self._shares()
-        return Batch.concat([self._given, before.scale(-1)], before.schema).consolidate()
+        before, self._emitted = self._emitted, self._shares()
+        return Batch.concat([self._emitted, before.scale(-1)], before.schema).consolidate()
 
     def _gather(self) -> None:
         self._records = Batch.concat([self._records, *self._waiting], self._records.schema).consolidate()

@@ -112,9 +112,9 @@ class Weigh(Linear):
         return ((needed or frozenset(self.schema.names[:1])) | {self.column},)
 
     def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
-        place = self.source.schema.names.index(self.column)
-        units = self._units(record[place])
-        return [(record[:place] + record[place + 1 :], Fraction(units, self.fine))]
+        index = self.source.schema.names.index(self.column)
+        units = self._units(record[index])
+        return [(record[:index] + record[index + 1 :], Fraction(units, self.fine))]
 
     def _units(self, value: object) -> int:
         if not isinstance(value, (int, float)) or math.isnan(value):

@@ -323,19 +323,19 @@ class Accountant:
         if not self.promise.holds(after):
             left = self.promise.rho_left(self.spent) if after.only_gaussian(self.spent) else self.left
             short = ROUNDED if ZERO < costs - left < costs / 10**9 else ""
-            told = f"{self.promise.asks(after, self.spent)}, {decimal(left)} is left {where}{self.told}{short}"
-            raise self.refusal(charge, costs, left, told)
-        own = self.by(charge.analyst, after)
+            text = f"{self.promise.asks(after, self.spent)}, {decimal(left)} is left {where}{self.told}{short}"
+            raise self.refusal(charge, costs, left, text)
+        mine = self.by(charge.analyst, after)
         if charge.analyst in self.caps:
             share, before = self.promise.share(self.caps[charge.analyst]), self.by(charge.analyst, self.spent)
-            if not share.holds(own):
+            if not share.holds(mine):
                 left = share.left(before)
                 cap = f"{decimal(left)} is left of the cap of analyst {charge.analyst!r} {where}"
-                told = f"{self.promise.asks(after, self.spent)}, {cap}"
-                raise self.refusal(charge, costs, min(left, self.left), told)
-        if own.delta > self.delta_caps.get(charge.analyst, own.delta):
+                text = f"{self.promise.asks(after, self.spent)}, {cap}"
+                raise self.refusal(charge, costs, min(left, self.left), text)
+        if mine.delta > self.delta_caps.get(charge.analyst, mine.delta):
             asks = after.delta - self.spent.delta
-            left = max(self.delta_caps[charge.analyst] - own.delta + asks, ZERO)
+            left = max(self.delta_caps[charge.analyst] - mine.delta + asks, ZERO)
             cap = f"{decimal(left)} is left of the delta cap of analyst {charge.analyst!r} {where}"
             raise self.refusal(charge, costs, self.left, f"costs delta {decimal(asks)}, {cap}")
 
@@ -346,10 +346,10 @@ class Accountant:
         delta = self.failed.get(analyst, ZERO) + after.delta - self.spent.delta
         return replace(after, pure=Total(epsilon), renyi=Total(lost), delta=delta)
 
-    def other_unit(self, unit: str, own: str) -> RefusedError:
+    def other_unit(self, unit: str, held: str) -> RefusedError:
         """The error of a question with another privacy unit: what to do, and what that costs."""
         return RefusedError(
-            f"its privacy unit is {own!r}, not {unit!r}; whom it protects is fixed when it is made. Ask with its"
+            f"its privacy unit is {held!r}, not {unit!r}; whom it protects is fixed when it is made. Ask with its"
             " unit, or give another ledger: ledger=PATH, on the command line --ledger PATH. What both spend adds up for"
             f" the same people; epsilon {decimal(self.spent.epsilon)} is spent in this one."
         )

@@ -49,7 +49,7 @@ class Allowance:
     fits: bool = True
 
 
-def allowances(ledger: Ledger, analyst: str | None, asked: Sequence[Charge] = ()) -> tuple[Allowance, Allowance]:
+def allowances(ledger: Ledger, analyst: str | None, charges: Sequence[Charge] = ()) -> tuple[Allowance, Allowance]:
     """What an analyst may still spend, now and after some charges; nothing is charged.
 
     Raises:
@@ -65,8 +65,8 @@ def allowances(ledger: Ledger, analyst: str | None, asked: Sequence[Charge] = ()
     """
     with ledger.transaction() as transaction:
         known = transaction.accountant
-        costs = [cost for one in asked for cost in one.costs]
-        new = [cost for one in asked if one.key not in known.charges for cost in one.costs]
+        costs = [cost for charge_ in charges for cost in charge_.costs]
+        new = [cost for charge_ in charges if charge_.key not in known.charges for cost in charge_.costs]
         after = known.spent.including(new)
         fits = _fitting(known, analyst)
         more = _most(lambda number: fits(after.including(costs * number))) if costs else 0
@@ -101,19 +101,19 @@ def caps(ledger: Ledger) -> dict[str, Capped]:
         paid, none = known.lost if known.promise.accounting == RHO else known.paid, Fraction(0)
         return {
             name or "": Capped(cap, paid.get(name, none), known.delta_caps.get(name), known.failed.get(name, none))
-            for name, cap in sorted(known.caps.items(), key=lambda one: one[0] or "")
+            for name, cap in sorted(known.caps.items(), key=lambda entry: entry[0] or "")
         }
 
 
 def _fitting(known: Accountant, analyst: str | None) -> Callable[[Composition], bool]:
     """Whether the accountant would admit charges of the analyst that come to these totals."""
     cap = known.caps.get(analyst)
-    own, delta = None if cap is None else known.promise.share(cap), known.delta_caps.get(analyst)
+    capped, delta = None if cap is None else known.promise.share(cap), known.delta_caps.get(analyst)
 
     def fits(after: Composition) -> bool:
         mine = known.by(analyst, after)
         whole = after.delta <= known.promise.failing and known.promise.holds(after)
-        return whole and (own is None or own.holds(mine)) and (delta is None or mine.delta <= delta)
+        return whole and (capped is None or capped.holds(mine)) and (delta is None or mine.delta <= delta)
 
     return fits
 

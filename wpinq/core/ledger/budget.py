@@ -13,11 +13,11 @@ from wpinq.exact import Amount, decimal, positive
 from wpinq.html.parts import framed, gauge, table, text
 
 
-def left_line(promise: Promise, left: Fraction, told: str, name: str) -> str:
+def left_line(promise: Promise, left: Fraction, sums: str, name: str) -> str:
     """What is left of a budget, as a sentence; of one with Renyi accounting, what both sums are."""
     if promise.accounting == PURE:
         return f"Epsilon {decimal(left)} of {decimal(promise.budget)} is left for {name}."
-    return f"Of {promise.text}, one more question of epsilon {decimal(left)} is left for {name}. {told}."
+    return f"Of {promise.text}, one more question of epsilon {decimal(left)} is left for {name}. {sums}."
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Budget:
             raise ExactnessError("split(of=...): divergences do not add up as epsilons do; split the whole budget.")
         if isinstance(parts, bool) or not isinstance(parts, (int, Sequence)) or isinstance(parts, str):
             raise ExactnessError("split(...): takes a number of equal parts, or a list with a weight for each.")
-        weights = [Fraction(1)] * parts if isinstance(parts, int) else [positive(one, "split(...)") for one in parts]
+        weights = [Fraction(1)] * parts if isinstance(parts, int) else [positive(part, "split(...)") for part in parts]
         if not weights:
             raise ExactnessError("split(...): there is no part; give a whole number above zero, or weights.")
         promise = self.promise if of is None else self.promise.raised(positive(of, "split(of=...)"))

@@ -86,7 +86,7 @@ def follow(secret: Secret, last: Row | None, rows: Iterable[Row]) -> Iterator[Ro
         yield row
 
 
-def behind(secret: Secret, end: Sequence[Row], found: Head) -> bool:
+def behind(secret: Secret, end: Sequence[Row], stored: Head) -> bool:
     """Compare the end of a chain with its head.
 
     Args:
@@ -101,10 +101,10 @@ def behind(secret: Secret, end: Sequence[Row], found: Head) -> bool:
     Raises:
         RefusedError: There were more rows, or the head is of another history.
     """
-    named, after = (end[:1], end[1:]) if found.number else ([], end)
-    if found.number and not (named and named[0].number == found.number):
+    named, after = (end[:1], end[1:]) if stored.number else ([], end)
+    if stored.number and not (named and named[0].number == stored.number):
         raise RefusedError(OLDER)
     acts = {json.loads(row.body).get("act", row.number) for row in after}
-    if len(acts) > 1 or not compare_digest(head(secret, named[0] if named else None).mac, found.mac):
+    if len(acts) > 1 or not compare_digest(head(secret, named[0] if named else None).mac, stored.mac):
         raise RefusedError(FORKED)
     return bool(after)

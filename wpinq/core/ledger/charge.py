@@ -56,10 +56,10 @@ class Charge:
     def body(self, *, curves: bool = False) -> dict[str, Any]:
         """The charge as a row of the ledger; with the curves of its costs, which a ledger of pure epsilon has not."""
         costs = [[*_texts(cost), *(_curve(cost) if curves else ())] for cost in self.costs]
-        told = {name: value for name, value in (("asked", self.asked), ("within", self.within)) if value}
+        optional = {name: value for name, value in (("asked", self.asked), ("within", self.within)) if value}
         return {
             "kind": "charge", "question": self.question, "version": self.version, "label": self.label,
-            "analyst": self.analyst, "costs": costs, **told,
+            "analyst": self.analyst, "costs": costs, **optional,
         }  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def key(question: str, version: str) -> bytes:
     return blake2b(encode(question, version), digest_size=32).digest()
 
 
-def wording(given: object, call: str) -> str | None:
+def wording(name: object, call: str) -> str | None:
     """A name that the ledger keeps: text, or a whole number, which is read as text, or None.
 
     Raises:
@@ -111,12 +111,12 @@ def wording(given: object, call: str) -> str | None:
     >>> wording("July", "measure(name=...)"), wording(7, "measure(name=...)"), wording(None, "measure(name=...)")
     ('July', '7', None)
     """
-    if isinstance(given, int) and not isinstance(given, bool):
-        return str(given)
-    if given is not None and not isinstance(given, str):
-        raise PlanError(f"{call}: takes text, and got {type(given).__name__}.")
+    if isinstance(name, int) and not isinstance(name, bool):
+        return str(name)
+    if name is not None and not isinstance(name, str):
+        raise PlanError(f"{call}: takes text, and got {type(name).__name__}.")
     try:
-        (given or "").encode()
+        (name or "").encode()
     except UnicodeEncodeError:
         raise PlanError(f"{call}: holds what is no valid text; decode it first.") from None
-    return given
+    return name

@@ -102,8 +102,8 @@ def _written(table: str, keys: list[Any], tables: Tables) -> Any:
         for key in keys:
             names, *columns = sizes.setdefault(str(len(key)), [[] for _ in range(1 + len(several))])
             names += key
-            for column, one in zip(columns, several, strict=True):
-                column.append(cost.write_amount(one[key]))
+            for column, amounts in zip(columns, several, strict=True):
+                column.append(cost.write_amount(amounts[key]))
         return sizes
     values = [tables[table][key] for key in keys]
     if table in CODES:

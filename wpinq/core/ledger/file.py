@@ -116,7 +116,7 @@ class FileStore:
             self._key = state.st_dev, state.st_ino
         return self._key
 
-    def opened(self, given: Secret | None) -> Secret:
+    def opened(self, secret_given: Secret | None) -> Secret:
         """The secret. Where there is no ledger, begin one: write the head of an empty chain, then the secret.
 
         `locked` makes the empty ledger from the head. An empty chain's head without ledger and secret was left by a
@@ -129,25 +129,25 @@ class FileStore:
             LedgerError: The ledger or its secret is missing.
         """
         with self._trouble(), self._held():
-            kept = self._secret.exists()
-            if given is None and not kept and self._begun():
+            stored = self._secret.exists()
+            if secret_given is None and not stored and self._begun():
                 self._head.unlink()
             if self.fresh:
-                if given is None and kept:
+                if secret_given is None and stored:
                     raise RefusedError(_LOST.format(secret=self._secret.name))
-                secret = given or Secret.fresh()
+                secret = secret_given or Secret.fresh()
                 heads.write(self._head, chain.head(secret, None))
-                if given is None:
+                if secret_given is None:
                     secret.keep(self._secret)
                 return secret
             if self.path.exists() and self.foreign:
                 raise RefusedError("the file is no ledger; name the ledger itself, or a new file for a new one.")
-            if given is None and not kept:
+            if secret_given is None and not stored:
                 raise RefusedError(
                     f"its secret {self._secret.name} is missing; put it back, or give it as WPINQ_SECRET."
                     " Without it neither the charges nor the answers can be trusted."
                 )
-            return given or Secret.load(self._secret)
+            return secret_given or Secret.load(self._secret)
 
     def _begun(self) -> bool:
         """Whether there is the head of an empty chain, and no ledger."""
@@ -198,8 +198,8 @@ class FileStore:
         return () if any(self._beside(end).exists() for end in _LOGS) else self._times()
 
     def _times(self) -> tuple[int, ...]:
-        found = self.path.stat()
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        status = self.path.stat()
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def remember(self, code: str) -> None:
         """Add a line to the note of states; what cannot be written is looked up anew."""

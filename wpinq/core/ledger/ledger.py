@@ -251,15 +251,15 @@ class Ledger:
         Raises:
             LedgerError: One cannot be removed.
         """
-        own = Path(self)
-        beside = {path for pattern in ("*", ".*") for path in own.parent.glob(pattern)}
-        found = [path for path in beside if path.name.removeprefix(".").startswith(f"{own.name}{PEOPLE}")]
-        for path in found:
+        ledger = Path(self)
+        beside = {path for pattern in ("*", ".*") for path in ledger.parent.glob(pattern)}
+        files = [path for path in beside if path.name.removeprefix(".").startswith(f"{ledger.name}{PEOPLE}")]
+        for path in files:
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
                 raise LedgerError(f"{path}: {error.strerror}; it holds records by person: remove it.") from None
-        return len(found)
+        return len(files)
 
     def seal(self, question: str, version: str, digest: bytes) -> None:
         """Store the digest of what a question is answered from before the first answer; later, compare it.

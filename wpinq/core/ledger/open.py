@@ -72,9 +72,9 @@ class Asked(NamedTuple):
         if rho is not None:
             return cls(positive(rho, f"{call}(rho=...)"), extra, RHO)
         amount = None if budget is None else positive(budget, f"{call}(budget=...)")
-        found = cls(amount, extra, PURE if accounting is None and amount is not None else accounting)
-        found.promise()
-        return found
+        result = cls(amount, extra, PURE if accounting is None and amount is not None else accounting)
+        result.promise()
+        return result
 
     def promise(self) -> Promise | None:
         """What a new ledger would promise; None without a budget.
@@ -112,20 +112,20 @@ def joined(
         RefusedError: It may not come, or its unit or its budget is another one.
     """
     name = name or accountant.name
-    own = accountant.unit if name == accountant.name else accountant.tables.get(name)
-    if own is not None and own != unit:
-        raise accountant.other_unit(unit, own)
-    if own is None and not (shared and same_people(accountant.unit, unit)):
+    held = accountant.unit if name == accountant.name else accountant.tables.get(name)
+    if held is not None and held != unit:
+        raise accountant.other_unit(unit, held)
+    if held is None and not (shared and same_people(accountant.unit, unit)):
         raise RefusedError(
             f"it is data set {accountant.name!r}'s, not {name!r}'s; give each data set a ledger= of its own. Tables of"
             " the same people share one where ledger= and name= say so, and a column of each tells people apart, in the"
             f" same periods if in any; it is of {accountant.unit!r}, and this one of {unit!r}."
         )
     _check_budget(accountant.promise, asked)
-    return None if own is not None else {"kind": "table", "name": name, "unit": unit}
+    return None if held is not None else {"kind": "table", "name": name, "unit": unit}
 
 
-def same_people(one: str, other: str) -> bool:
+def same_people(first: str, second: str) -> bool:
     """Whether units of two tables are the same people, in the same periods, whatever the columns are called.
 
     Names with brackets, and of times with spaces, are compared as they are: what could be read in two ways is no proof.
@@ -133,10 +133,10 @@ def same_people(one: str, other: str) -> bool:
     >>> same_people("user (user_id)", "user (uid)"), same_people("user (id)", "user (id) in one window of 1d by at")
     (True, False)
     """
-    if one == other:
+    if first == second:
         return True
-    found = [PEOPLE.fullmatch(unit) for unit in (one, other)]
-    periods = [None if each is None else (each["length"], each["zone"]) for each in found]
+    matches = [PEOPLE.fullmatch(unit) for unit in (first, second)]
+    periods = [None if each is None else (each["length"], each["zone"]) for each in matches]
     return periods[0] is not None and periods[0] == periods[1]
 
 
@@ -152,7 +152,7 @@ def _check_budget(held: Promise, asked: Asked) -> None:
         return
     delta = held.delta if asked.delta is None else asked.delta
     pairs = ((asked.amount, held.budget), (delta, held.delta))
-    if any(given != known and float(given) != float(known) for given, known in pairs):
+    if any(wanted != known and float(wanted) != float(known) for wanted, known in pairs):
         raise RefusedError(
             f"its budget is {held.text}, and not {replace(held, budget=asked.amount, delta=delta).text}, as was given."
             " Give what it holds, or to spend more: `wpinq ledger raise PATH EPSILON`."

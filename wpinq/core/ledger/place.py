@@ -16,14 +16,14 @@ def warn_of(ledger: Path | None) -> None:
     they could remove both. Nothing is refused, and what cannot be looked at is not said.
     """
     try:
-        found = [] if ledger is None else list(_found(ledger.resolve()))
+        faults = [] if ledger is None else list(_faults(ledger.resolve()))
     except OSError:
         return
-    for line in found:
+    for line in faults:
         warnings.warn(f"ledger {ledger}: {line}", RuntimeWarning, stacklevel=4)
 
 
-def _found(ledger: Path) -> Iterable[str]:
+def _faults(ledger: Path) -> Iterable[str]:
     root = next((folder for folder in ledger.parents if (folder / ".git").exists()), None)
     if root is not None and not all(_ignored(path, root) for path in (ledger, Path(f"{ledger}.secret"))):
         yield (

@@ -66,9 +66,9 @@ class Promise:
             return cls(accounting, budget, delta, delta, None, budget)
         if not delta:
             raise ExactnessError("accounting='renyi': takes a delta above zero, for example delta='1e-6'.")
-        kept = delta - delta * SHARE
-        order = best_order(budget, kept)
-        most = limit(budget, kept, order)
+        spendable = delta - delta * SHARE
+        order = best_order(budget, spendable)
+        most = limit(budget, spendable, order)
         if most <= 0:
             raise ExactnessError(
                 f"accounting='renyi': with epsilon {decimal(budget)} and delta {decimal(delta)} it allows no more than"

@@ -85,11 +85,11 @@ def limit(epsilon: Fraction, delta: Fraction, order: Fraction) -> Fraction:
 def epsilon_of(divergence: Callable[[Fraction], Fraction], delta: Fraction) -> Fraction:
     """The epsilon that divergences at `orders()` are at a delta, where all hold: of the best, chosen in floats."""
 
-    def near(order: Fraction) -> float:
-        one = float(order) - 1
-        return float(divergence(order)) - math.log1p(1 / one) - (math.log(delta) + math.log1p(one)) / one
+    def epsilon(order: Fraction) -> float:
+        shift = float(order) - 1
+        return float(divergence(order)) - math.log1p(1 / shift) - (math.log(delta) + math.log1p(shift)) / shift
 
-    best = min(orders(), key=near)
+    best = min(orders(), key=epsilon)
     return max(divergence(best) - limit(Fraction(0), delta, best), Fraction(0))
 
 
@@ -97,8 +97,8 @@ def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The order at which a budget holds most of what is small: the largest `limit / order`. Any is right."""
 
     def gain(order: Fraction) -> float:
-        one = float(order) - 1
-        return (float(epsilon) + math.log1p(1 / one) + (math.log(delta) + math.log1p(one)) / one) / float(order)
+        shift = float(order) - 1
+        return (float(epsilon) + math.log1p(1 / shift) + (math.log(delta) + math.log1p(shift)) / shift) / float(order)
 
     return max(orders(), key=gain)
 
@@ -139,16 +139,16 @@ def _divergence(loss: Fraction, step: Fraction, order: Fraction) -> Fraction:
     1 - A is the last digit that matters where steps are fine, so these are computed with more places.
     """
     bits = BITS + 2 * max(0, step.denominator.bit_length() - step.numerator.bit_length() - 32)
-    one = 1 << bits
+    unit = 1 << bits
     low, _ = exp_bounds(step, bits)
     _, high = exp_bounds(2 * (order - 1) * step, bits)
     below, _ = exp_bounds(2 * order * step, bits)
-    odds = low * (one - high) // (one - below)  # sinh((a - 1) t) / sinh(a t), from below
-    share = -(-one * one // (one + odds))
-    _, far = exp_bounds((2 * order - 1) * loss, bits)
-    mean = share - (-(one - share) * far >> bits)
-    _, log = log_bounds(mean, one, bits)
-    return min(loss, loss + Fraction(log, one) / (order - 1))
+    odds = low * (unit - high) // (unit - below)  # sinh((a - 1) t) / sinh(a t), from below
+    share = -(-unit * unit // (unit + odds))
+    _, tail = exp_bounds((2 * order - 1) * loss, bits)
+    mean = share - (-(unit - share) * tail >> bits)
+    _, log = log_bounds(mean, unit, bits)
+    return min(loss, loss + Fraction(log, unit) / (order - 1))
 
 
 def _log_low(number: Fraction) -> Fraction:

@@ -125,8 +125,8 @@ def _extends(pages: Pages, secret: Secret, start: Accountant, first: int) -> boo
         ours = ours or (known is not None and _same(row, known))
         if ours and (known is None or row.number > known.number):
             enter(draft, row)
-    found = pages.head()
-    if chain.behind(secret, list(pages.rows(max(found.number, 1))), found):
+    head = pages.head()
+    if chain.behind(secret, list(pages.rows(max(head.number, 1))), head):
         pages.adopt(chain.head(secret, last))
     if ours and draft is not start:
         start.settled(draft)

@@ -55,8 +55,12 @@ def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
     for ledger, charge in requests:
         before = result.get(_charge_key(ledger, charge))
         every = [charge] if before is None else [before[1], charge]
-        within = dict.fromkeys(part for one in every for part in one.within.split("; ") if part)
-        both = replace(charge, costs=tuple(cost for one in every for cost in one.costs), within="; ".join(within))
+        within = dict.fromkeys(part for request_charge in every for part in request_charge.within.split("; ") if part)
+        both = replace(
+            charge,
+            costs=tuple(cost for request_charge in every for cost in request_charge.costs),
+            within="; ".join(within),
+        )
         result[_charge_key(ledger, charge)] = (ledger, both)
     return tuple(result.values())
 
@@ -112,15 +116,15 @@ def price_all(requests: Sequence[Request]) -> list[Price]:
     ledgers = {ledger._store.key: ledger for ledger, _ in requests}
     result = []
     for key, ledger in ledgers.items():
-        asked = [charge for one, charge in merged(requests) if one._store.key == key]
+        charges = [charge for other, charge in merged(requests) if other._store.key == key]
         with ledger.transaction() as transaction:
-            result.append(_price(transaction.accountant, asked))
+            result.append(_price(transaction.accountant, charges))
     return result
 
 
-def _price(accountant: Accountant, asked: Iterable[Charge]) -> Price:
+def _price(accountant: Accountant, charges: Iterable[Charge]) -> Price:
     spent, promise = accountant.spent, accountant.promise
-    after = spent.including(cost for one in asked if one.key not in accountant.charges for cost in one.costs)
+    after = spent.including(cost for charge in charges if charge.key not in accountant.charges for cost in charge.costs)
     left = promise.rho_left if after.only_gaussian(spent) else promise.left
     return Price(
         accountant.name, after.since(spent), after.delta - spent.delta, left(spent), accountant.left_delta,

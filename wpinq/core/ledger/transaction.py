@@ -155,8 +155,8 @@ class Transaction:
                 mac = codes[key(question, version)]
                 self.stage({"kind": "seal", "question": question, "version": version, "mac": mac.hex()})
 
-    def _fits(self, place: bytes, code: bytes) -> bool:
-        held = self.accountant.seals.get(place)
+    def _fits(self, charge_key: bytes, code: bytes) -> bool:
+        held = self.accountant.seals.get(charge_key)
         return held is None or compare_digest(held, code)
 
     def pin(self, pin: Pin) -> None:

@@ -86,19 +86,19 @@ def version_label(key: str, data: str) -> str:
     return name_of(key) if table in ("", data) else f"{name_of(key)} of {table}"
 
 
-def named(given: object, call: str) -> str | None:
+def named(value: object, call: str) -> str | None:
     """A name of a table or a version, which stands in one line.
 
     Raises:
         PlanError: It is no text, or holds a control character.
     """
-    name = wording(given, call)
+    name = wording(value, call)
     if name is not None and not name.isprintable():
         raise PlanError(f"{call}: holds a character that cannot be printed, such as a tab; write it without.")
     return name
 
 
-def rendered(given: object, call: str, zone: str | None, now: dt.datetime | None = None) -> str | None:
+def rendered(text: object, call: str, zone: str | None, now: dt.datetime | None = None) -> str | None:
     """The name of a version, with the date that its `{date}` stands for, once and for all.
 
     Args:
@@ -113,11 +113,11 @@ def rendered(given: object, call: str, zone: str | None, now: dt.datetime | None
     >>> rendered("views {date}", "protect(version=...)", None, dt.datetime(2026, 11, 23, tzinfo=dt.UTC))
     'views 2026-11-23'
     """
-    name = named(given, call)
+    name = named(text, call)
     if name is None or not re.search("[{}]", name):
         return name
     time = (now or dt.datetime.now(dt.UTC)).astimezone(ZoneInfo(zone or "UTC"))
-    result = re.sub(r"\{(\w+)\}", lambda found: NAMES[found[1]](time) if found[1] in NAMES else found[0], name)
+    result = re.sub(r"\{(\w+)\}", lambda match: NAMES[match[1]](time) if match[1] in NAMES else match[0], name)
     if re.search("[{}]", result):
         known = ", ".join(f"{{{word}}}" for word in NAMES)
         raise PlanError(f"{call}: the name of a version takes {known}, and no other braces; got {name!r}.")

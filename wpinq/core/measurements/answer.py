@@ -50,12 +50,12 @@ class Answer:
     """
 
     def __init__(
-        self, about: About, found: Callable[[Fraction, bool], Released], *, many: bool = True,
+        self, about: About, release: Callable[[Fraction, bool], Released], *, many: bool = True,
         at: Callable[[Any], Answer] | None = None, loss: Answer | None = None,
         agreeing: Callable[[], Answer] | None = None,
     ) -> None:  # fmt: skip
         self.loss, self._agreeing = loss, agreeing
-        self._about, self._find, self._at, self._many = about, found, at, many
+        self._about, self._find, self._at, self._many = about, release, at, many
 
     @cached_property
     def _usual(self) -> Released:
@@ -257,13 +257,13 @@ class Answer:
         heading = f"{title or about['query']}\n{shown.whose(about)}"
         return chart(cells, ends, heading, shown.footnotes(about), path)
 
-    def _one(self, found: Released) -> Released:
+    def _one(self, value: Released) -> Released:
         if self._many:
             raise PlanError("an answer by groups, or of several numbers, has many values; use frame.")
-        return found
+        return value
 
-    def _framed(self, found: Released) -> pl.DataFrame:
-        return shown.framed(*found)
+    def _framed(self, released: Released) -> pl.DataFrame:
+        return shown.framed(*released)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.rows)
@@ -277,8 +277,8 @@ class Answer:
         return repr(self)
 
     def __repr__(self) -> str:
-        found = self.__dict__.get("_usual")
-        lines = shown.lines(*found) if found else ["computed when it is first asked for"]
+        released = self.__dict__.get("_usual")
+        lines = shown.lines(*released) if released else ["computed when it is first asked for"]
         return "\n".join([f"<{shown.heading(self.about)}>", *lines, *shown.footnotes(self.about)])
 
     def _repr_html_(self) -> str:

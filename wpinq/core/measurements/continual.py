@@ -132,12 +132,12 @@ class ContinualMeasurement(Measurement):
         """
         refuse_inside("observe")
         frame = bin_frame(bins, self.node.schema)
-        asked = self._asked(epoch)
+        closed = self._closed_epoch(epoch)
 
         def answer() -> np.ndarray:
             ids = identities(frame, self.node.schema, self.key_owner.identity_key)
-            true = self._changes.lookup(asked - self._first + 1, frame, ids)
-            return self._divided(self._sum(true, self._noise(asked, ids)))
+            true = self._changes.lookup(closed - self._first + 1, frame, ids)
+            return self._divided(self._sum(true, self._noise(closed, ids)))
 
         return redacted("observe", answer)
 
@@ -155,7 +155,7 @@ class ContinualMeasurement(Measurement):
         Raises:
             NotReadyError: See `observe`.
         """
-        return self._deviation(self._asked(epoch))
+        return self._deviation(self._closed_epoch(epoch))
 
     def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
         """Half the width of an interval around an answer that holds the true weight with at least this probability.
@@ -170,7 +170,7 @@ class ContinualMeasurement(Measurement):
             NotReadyError: See `observe`.
         """
         rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
-        return half_width(self._scales(self._asked(epoch)), float(rest)) / self._unit
+        return half_width(self._scales(self._closed_epoch(epoch)), float(rest)) / self._unit
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
@@ -192,7 +192,7 @@ class ContinualMeasurement(Measurement):
         variance = sum(self._level(*node[:2]).variance() for node in parts(epoch))
         return math.sqrt(variance) / self._unit
 
-    def _asked(self, epoch: int | None) -> int:
+    def _closed_epoch(self, epoch: int | None) -> int:
         """The number of an epoch that can be asked for."""
         require(epoch, WHOLE | NOTHING, "observe(epoch=...)")
         last = self._closed if epoch is None else epoch
@@ -227,9 +227,9 @@ class ContinualMeasurement(Measurement):
     def _blocks(self, number: int, level: int, index: np.ndarray, ids: Ids) -> Ids:
         """The blocks from which words are made: for each node and bin a keyed 128-bit hash of both."""
         words = [np.tile(ids[:, i], len(index)) for i in (0, 1)]
-        place = np.repeat(index.astype(np.uint64), len(ids))
-        close = np.full(len(place), np.uint64(32 << 56 | number << 8 | level))
-        return siphash(self._nodes, [*words, place, close])
+        position = np.repeat(index.astype(np.uint64), len(ids))
+        close = np.full(len(position), np.uint64(32 << 56 | number << 8 | level))
+        return siphash(self._nodes, [*words, position, close])
 
 
 def refuse_too_wide(noise: Mechanism) -> None:

@@ -70,8 +70,8 @@ class ContinualSelection(ContinualMeasurement):
             EngineError: The dataflow that names them could not run.
         """
         refuse_inside("select")
-        asked = self._asked(None)
-        return redacted("select", lambda: by_name(self._names(self._published(asked)), self.node.schema))
+        closed = self._closed_epoch(None)
+        return redacted("select", lambda: by_name(self._names(self._published(closed)), self.node.schema))
 
     def release(self, epoch: int | None = None) -> Answer:  # type: ignore[override]
         """The bins that were published by the end of an epoch, with their noisy weights then. It costs nothing more.
@@ -88,17 +88,17 @@ class ContinualSelection(ContinualMeasurement):
             EngineError: The dataflow that names the bins could not run.
         """
         refuse_inside("release")
-        asked = self._asked(epoch)
-        names, counts = redacted("release", lambda: self._at(asked))
+        closed = self._closed_epoch(epoch)
+        names, counts = redacted("release", lambda: self._at(closed))
         table = ordered(names, counts, self.node.schema, whole=self.node.held.whole)
-        about = About(self.quote.label, (self,), self.delta, self._threshold(asked) / self._unit)
+        about = About(self.quote.label, (self,), self.delta, self._threshold(closed) / self._unit)
 
-        def found(level: Fraction, simultaneous: bool) -> Released:
-            half = self.interval(level, max(table.height, 1) if simultaneous else 1, asked)
+        def released(level: Fraction, simultaneous: bool) -> Released:
+            half = self.interval(level, max(table.height, 1) if simultaneous else 1, closed)
             last = table[:, -1]
             return table, {last.name: (last - half, last + half)}
 
-        return Answer(about, found)
+        return Answer(about, released)
 
     def pairs(self, bins: Any, epoch: int) -> list[tuple[Any, Any]]:
         """Each bin that was published by an epoch, whatever bins are asked for, with its noisy weight.
@@ -106,7 +106,7 @@ class ContinualSelection(ContinualMeasurement):
         Raises:
             NotReadyError, EngineError: See `release`.
         """
-        return [(tuple(found) if len(found) > 1 else found[0], weight) for *found, weight in self.release(epoch).rows]
+        return [(tuple(key) if len(key) > 1 else key[0], weight) for *key, weight in self.release(epoch).rows]
 
     def observe(self, bin: Any, epoch: int | None = None) -> NoReturn:  # noqa: A002
         """Refuse: whoever saw the noise of bins could choose one by it.
@@ -188,8 +188,8 @@ class ContinualSelection(ContinualMeasurement):
                     raise EngineError(CHANGED)
                 begin = max(end - width, 0)
                 frame, places = found_in(between(self._root, begin, end), new)
-                order, found, _ = combine(new[places], np.ones(len(places), np.int64))
-                self._places.add(found, self._named.height + 1 + order)
+                order, named_ids, _ = combine(new[places], np.ones(len(places), np.int64))
+                self._places.add(named_ids, self._named.height + 1 + order)
                 self._named = pl.concat([self._named, frame])
                 new, end, width = np.delete(new, places, axis=0), begin, 4 * width
             return self._named[self._places.lookup(ids) - 1]

@@ -52,7 +52,7 @@ class FactoredMeasurement(ContinualMeasurement):
         self._lock = Lock()
 
     @classmethod
-    def told(
+    def quoted_until(
         cls, survey: Survey, log: Timeline, paid: Payment, horizon: int, *, name: str | None, analyst: str | None
     ) -> Quote[FactoredMeasurement]:
         """Quote it.
@@ -87,7 +87,7 @@ class FactoredMeasurement(ContinualMeasurement):
             PlanError, NotReadyError: See `ContinualMeasurement.interval`.
         """
         rest = float(1 - level_of_each(exact(level, "interval(level=...)"), bins))
-        wide = self._deviation(self._asked(epoch)) * self._unit
+        wide = self._deviation(self._closed_epoch(epoch)) * self._unit
         return math.ceil(-NormalDist().inv_cdf(rest / 2) * wide + 0.5) / self._unit
 
     def explain(self) -> str:
@@ -106,8 +106,8 @@ class FactoredMeasurement(ContinualMeasurement):
         variance = float(self._square) * factors(self._horizon).deviation(epoch) ** 2
         return math.sqrt(variance + 1 / 12) / self._unit
 
-    def _asked(self, epoch: int | None) -> int:
-        last = super()._asked(epoch)
+    def _closed_epoch(self, epoch: int | None) -> int:
+        last = super()._closed_epoch(epoch)
         if last > self._horizon:
             raise PlanError(
                 f"observe: measured up to epoch {self._horizon}, its horizon, and no later one; ask for an earlier "

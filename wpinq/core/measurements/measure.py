@@ -86,13 +86,13 @@ def quote_terms(
             raise PlanError(
                 "measure(continual=True): a finite source has no epochs; use wpinq.live(...), or --follow in a command."
             )
-        kept = Survey.of(rewrite(survey.root, first))
-        refuse_forgotten(log, kept.root)
-        refuse_merged(log, kept.root)
+        bounded_survey = Survey.of(rewrite(survey.root, first))
+        refuse_forgotten(log, bounded_survey.root)
+        refuse_merged(log, bounded_survey.root)
         forever: Quote[Any] = (
-            ContinualMeasurement.quoted(kept, log, paid, name=name, analyst=analyst)
+            ContinualMeasurement.quoted(bounded_survey, log, paid, name=name, analyst=analyst)
             if horizon is None
-            else FactoredMeasurement.told(kept, log, paid, horizon, name=name, analyst=analyst)
+            else FactoredMeasurement.quoted_until(bounded_survey, log, paid, horizon, name=name, analyst=analyst)
         )
         return forever.but(of=self._node)
     kind, epochs = Measurement, None

@@ -128,7 +128,7 @@ class Measurement(ChargedQuery):
         """
         refuse_inside("observe")
         blocks = bin_blocks(bins, self.node.schema)
-        return redacted("observe", lambda: np.concatenate([self._released(*self._parts(one)) for one in blocks]))
+        return redacted("observe", lambda: np.concatenate([self._released(*self._parts(block)) for block in blocks]))
 
     def interval(self, level: Amount = Fraction(95, 100), bins: int = 1) -> float:
         """Half the width of the interval around an answer that holds the true weight with this probability.
@@ -205,17 +205,17 @@ class Measurement(ChargedQuery):
         return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
 
     def _table(self, blocks: Blocks, tau: int | None, delta: Fraction) -> Answer:
-        shown, totals = zip(*redacted("release", lambda: [self._above(one, tau) for one in blocks]), strict=True)
+        shown, totals = zip(*redacted("release", lambda: [self._above(block, tau) for block in blocks]), strict=True)
         counts, node = self._divided(np.concatenate(totals)), self.node
         table = ordered(pl.concat(shown), counts, node.schema, whole=node.held.whole)
         about = About(self.quote.label, (self,), delta, None if tau is None else tau / self._unit)
 
-        def found(level: Fraction, simultaneous: bool) -> Released:
+        def released(level: Fraction, simultaneous: bool) -> Released:
             half = self.interval(level, bins=max(table.height, 1) if simultaneous else 1)
             last = table[:, -1]
             return table, {last.name: (last - half, last + half)}
 
-        return Answer(about, found)
+        return Answer(about, released)
 
     def _above(self, frame: pl.DataFrame, tau: int | None) -> tuple[pl.DataFrame, np.ndarray]:
         """The bins of a block whose noisy weights reach a threshold, and these, in steps."""
@@ -294,5 +294,5 @@ class Measurement(ChargedQuery):
     def _repr_html_(self) -> str:
         about = self.about
         noise = f"{self._mechanism.name}, scale {nearly(self.scale)}; {of_noise(self.interval(), LEVEL, 'a bin')}"
-        told = {"bins": str(self.node.schema), "noise": noise, "cost": whose(about)}
-        return framed(f"Measurement {about['query']}", facts(told.items()), text(beside_noise(about["beside noise"])))
+        facts_ = {"bins": str(self.node.schema), "noise": noise, "cost": whose(about)}
+        return framed(f"Measurement {about['query']}", facts(facts_.items()), text(beside_noise(about["beside noise"])))

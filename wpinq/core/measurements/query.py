@@ -105,14 +105,14 @@ def digest_after(key_owner: DataSet, digest: int, histogram: Histogram, change: 
     None where computing it anew, once a query needs it, is as quick.
     """
 
-    def found() -> int | None:
+    def updated() -> int | None:
         parts = histogram.before_and_after(change)
         if parts is None:
             return None
         before, after = (histogram_digest(key_owner.digest_key, *content) for content in parts)
         return (digest - before + after) % MODULUS
 
-    return redacted("measure", found)
+    return redacted("measure", updated)
 
 
 class ChargedQuery:

@@ -53,5 +53,5 @@ def arrow(frame: pl.DataFrame, about: dict[str, Any]) -> pa.Table:
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     """The table with Python objects as text."""
     odd = [column for column in frame.get_columns() if column.dtype == pl.Object]
-    texts = [[None if one is None else str(one) for one in column] for column in odd]
+    texts = [[None if item is None else str(item) for item in column] for column in odd]
     return frame.with_columns(pl.Series(column.name, text) for column, text in zip(odd, texts, strict=True))

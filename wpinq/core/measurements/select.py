@@ -109,4 +109,4 @@ def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionS
         selection(epsilon * unit_sensitivity.l1 / furthest, delta * unit_sensitivity.data_sets, unit_sensitivity.l1)
         for unit_sensitivity in unit_sensitivities(survey)
     ]
-    return min(fits, key=lambda one: one.delta)
+    return min(fits, key=lambda mechanism: mechanism.delta)

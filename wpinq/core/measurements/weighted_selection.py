@@ -47,14 +47,14 @@ class WeightedSelection(Selection):
         names = [name for name in self.node.schema.names if name not in self._person]
         _, _, person = self._numbered(pairs.select(self._person))
         ids, first, name = self._numbered(pairs.select(names))
-        found = np.zeros(len(ids), np.bool_)
-        for place, one in enumerate(self._rounds.rounds):
-            left = ~found[name]
+        published = np.zeros(len(ids), np.bool_)
+        for number, round_ in enumerate(self._rounds.rounds):
+            left = ~published[name]
             many = np.bincount(person[left], minlength=len(person) + 1)
             total = np.zeros(len(ids), np.int64)
             np.add.at(total, name[left], weights(many[person[left]]))
-            found |= total + one.noise.draw(OfRound(words, place), ids) >= one.threshold
-        chosen = pairs.select(names)[first[found]].rename(dict(zip(names, self._shown.names, strict=True)))
+            published |= total + round_.noise.draw(OfRound(words, number), ids) >= round_.threshold
+        chosen = pairs.select(names)[first[published]].rename(dict(zip(names, self._shown.names, strict=True)))
         return by_name(chosen, self._shown)
 
     def _numbered(self, frame: pl.DataFrame) -> tuple[Ids, np.ndarray, np.ndarray]:

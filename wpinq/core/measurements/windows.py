@@ -106,12 +106,12 @@ class WindowedMeasurement(Measurement):
         """
         if window is None:
             raise PlanError("observe(window=...): which window? Give any time in it.")
-        asked = bins if isinstance(bins, (Sequence, np.ndarray, pl.Series)) else list(bins)
+        listed = bins if isinstance(bins, (Sequence, np.ndarray, pl.Series)) else list(bins)
         if self.each:
-            bin_frame(asked, self.node.schema)  # mistakes show before a window is charged
+            bin_frame(listed, self.node.schema)  # mistakes show before a window is charged
         if not isinstance(window, (list, tuple)):
-            return self.at(window).observe_many(asked)
-        return np.stack([item.observe_many(asked) for item in self._at(window)])
+            return self.at(window).observe_many(listed)
+        return np.stack([measured.observe_many(listed) for measured in self._at(window)])
 
     def at(self, time: Any) -> Measurement:
         """The measurement of one window that has closed, for whatever takes a measurement, such as `degrees.reconcile`.

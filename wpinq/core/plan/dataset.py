@@ -82,8 +82,8 @@ class DataSet:
         have equal noise there; and a version is the same wherever its files are.
         """
         way = (self.reader.schema, self.reader.way, self.reading)
-        own = (self.book, self.name, self.version, self.unit, way)
-        return (*own, "retractions") if self.retractions else own
+        fields = (self.book, self.name, self.version, self.unit, way)
+        return (*fields, "retractions") if self.retractions else fields
 
     @property
     def portable(self) -> tuple[object, ...]:
@@ -105,8 +105,8 @@ class DataSet:
     @property
     def secret(self) -> Secret:
         """What its keys and its noise are derived from: that of its ledger, unless its records come with their own."""
-        own: Secret | None = getattr(self.reader, "secret", None)
-        return own or self.ledger.secret
+        separate: Secret | None = getattr(self.reader, "secret", None)
+        return separate or self.ledger.secret
 
     @property
     def identity_key(self) -> bytes:
@@ -155,8 +155,8 @@ class DataSet:
         self.reader.check()
         if not self.held or self.reader.steady is Steady.UNKNOWN:
             state = self.reader.state()
-            seen = self.ledger.recalls(self.edition, state)
-            self.held[:] = [(*(("", None) if seen else self._content()), state)]
+            recalled = self.ledger.recalls(self.edition, state)
+            self.held[:] = [(*(("", None) if recalled else self._content()), state)]
         return Pin(self.edition, self.reader.name, *self.held[0][:2])
 
     def confirm(self) -> None:

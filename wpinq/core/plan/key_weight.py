@@ -27,8 +27,8 @@ class KeyWeights:
 
     def _followed(self, node: Node, columns: frozenset[str]) -> Fraction | None:
         total = Fraction(0)
-        for place, (source_node, factor) in enumerate(zip(node.inputs, node.stability, strict=True)):
-            before = node.kept_apart(place)
+        for index, (source_node, factor) in enumerate(zip(node.inputs, node.stability, strict=True)):
+            before = node.kept_apart(index)
             weight = self.of(source_node, frozenset(before[name] for name in columns if name in before))
             if weight is None:
                 return None
@@ -41,6 +41,6 @@ def key_weight(root: Node, columns: frozenset[str]) -> Fraction | None:
     return KeyWeights().of(root, columns)
 
 
-def least(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+def least(bound: Fraction | None, another: Fraction | None) -> Fraction | None:
     """The smaller of two bounds."""
-    return one if other is None else other if one is None else min(one, other)
+    return bound if another is None else another if bound is None else min(bound, another)

@@ -151,10 +151,10 @@ def _entered(node: Node) -> Change | None:
         return None
     unit = data.unit
     per = {frozenset([unit.per[0]]): Fraction(unit.per[1])} if unit.per else {}
-    own = unit.period is None and not node.lasting
+    alone = unit.period is None and not node.lasting
     name = str(unit.column)  # values of two types are two people, whatever they look like
     known = {name: (data.book, node.schema[name].kind)}
-    return Change(known, {**_whole(data), **per}, own, unit.at_most, not data.retractions)
+    return Change(known, {**_whole(data), **per}, alone, unit.at_most, not data.retractions)
 
 
 def _after(node: Node, moved: Sequence[Change | None]) -> Change:
@@ -168,9 +168,11 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
     fixed = _fixed(inputs) | {name: Constant(node, name) for name in node.constants}
     masses: Masses = {NONE: Fraction(0)}
     for change, names, factor in inputs:
-        own = _renamed(change, names)
+        renamed = _renamed(change, names)
         masses = _least(
-            (columns | others, mass + more * factor) for columns, mass in masses.items() for others, more in own.items()
+            (columns | others, mass + more * factor)
+            for columns, mass in masses.items()
+            for others, more in renamed.items()
         )
     if node.dithers:
         masses = {NONE: max(masses[NONE], *node.stability)} if NONE in masses else {}
@@ -212,11 +214,11 @@ def _stays_alone(
         return False
     if None in moved and not any(change and needed for change, needed in zip(moved, node.needs, strict=True)):
         return False
-    kinds = (
-        {node.schema[name].kind, *(one.schema[names[name]].kind for one, names in zip(node.inputs, kept, strict=True)
-                                   if name in names)}
+    sides = list(zip(node.inputs, kept, strict=True))
+    kinds = [
+        {node.schema[name].kind, *(side.schema[names[name]].kind for side, names in sides if name in names)}
         for name in fixed
-    )  # fmt: skip
+    ]
     return all(len(kind) == 1 for kind in kinds)
 
 
@@ -231,8 +233,8 @@ def _bounded(node: Node, change: Change, weights: KeyWeights) -> Change:
     """The same change, where the step bounds how far records move, and where the unit is alone what its keys weigh."""
     masses = _least([*change.masses.items(), *node.moves_at_most.items()])
     if change.alone:
-        own = ((columns, weights.of(node, columns.union(change.fixed))) for columns in {NONE: 0, **masses})
-        masses = _least([*masses.items(), *((columns, most) for columns, most in own if most is not None)])
+        by_key = ((columns, weights.of(node, columns.union(change.fixed))) for columns in {NONE: 0, **masses})
+        masses = _least([*masses.items(), *((columns, most) for columns, most in by_key if most is not None)])
     free = ((columns.difference(change.fixed), mass) for columns, mass in masses.items())
     masses = _least([*masses.items(), *free])
     l0 = change.l0

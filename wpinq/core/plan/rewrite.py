@@ -30,8 +30,8 @@ def _over(node: Node, made: dict[Node, Node]) -> Node:
     """The step over changed inputs."""
     if all(made[source_node] is source_node for source_node in node.inputs):
         return node
-    own = {field.name: getattr(node, field.name) for field in fields(node) if field.init}  # type: ignore[arg-type]
-    new = {name: _changed(value, made) for name, value in own.items()}
+    values = {field.name: getattr(node, field.name) for field in fields(node) if field.init}  # type: ignore[arg-type]
+    new = {name: _changed(value, made) for name, value in values.items()}
     return replace(node, **new)  # type: ignore[type-var]
 
 

@@ -92,10 +92,10 @@ class Survey:
             reached: dict[tuple[DataSet, PartPath], Fraction] = defaultdict(Fraction)
             if isinstance(node, Source):
                 reached[(node.data, ())] = Fraction(1)
-            own: PartPath = (node.part,) if node.part else ()
+            part: PartPath = (node.part,) if node.part else ()
             for source_node, factor in zip(node.inputs, node.stability, strict=True):
                 for (data, parts), stability in result[source_node].items():
-                    reached[(data, parts + own)] += stability * factor
+                    reached[(data, parts + part)] += stability * factor
             result[node] = dict(reached)
         return result[self.root]
 

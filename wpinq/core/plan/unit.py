@@ -307,7 +307,7 @@ def _led(unit: Unit) -> str:
     """By which way records are a person's, for people; what others own too is theirs as well."""
     if not unit.way:
         return ""
-    ways = ", ".join(f"{own} in {table}" for own, table, _ in unit.way)
+    ways = ", ".join(f"{owner} in {table}" for owner, table, _ in unit.way)
     return f" as owner of records, found by {ways} (that they own them, and not what the records say)"
 
 

@@ -86,8 +86,8 @@ def tree(root: Node) -> list[str]:
         facts = _facts(node) + (", no fingerprint: a new question every time" if new else "")
         lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else facts}")
         deeper = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
-        for place, item in enumerate(() if again else node.inputs, start=1):
-            visit(item, deeper, "└─ " if place == len(node.inputs) else "├─ ")
+        for count, source_node in enumerate(() if again else node.inputs, start=1):
+            visit(source_node, deeper, "└─ " if count == len(node.inputs) else "├─ ")
 
     visit(root, "", "")
     return lines

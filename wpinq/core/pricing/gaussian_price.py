@@ -95,8 +95,10 @@ def gaussian_lines(
         terms, rates = f"rho={short(noise.rho(moved_squared(survey)))}", rho_by_weight(survey, noise.square)
         costs = {data: f"rho {short(move * rates[data])}" for data, move in survey.sensitivities.items()}
     moved = max(unit_sensitivities(survey), key=lambda unit: unit.l1 * unit.linf)
-    whole, one = Fraction(moved.l1, resolution), Fraction(moved.linf, resolution)
-    spread = f"and one bin by at most {short(one)}" if one < whole else "and nothing says that one bin moves by less"
+    whole, largest = Fraction(moved.l1, resolution), Fraction(moved.linf, resolution)
+    spread = (
+        f"and one bin by at most {short(largest)}" if largest < whole else "and nothing says that one bin moves by less"
+    )
     half = noise.half_width(Fraction(95, 100)) / resolution
     return [
         f"measure({terms})  gaussian noise of standard deviation {rounded(float(noise.scale) / resolution)}",

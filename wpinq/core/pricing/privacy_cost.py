@@ -105,15 +105,15 @@ class Terms:
             ExactnessError: An amount is not a finite number above zero, or there is none.
             PlanError: There are several, or they do not fit the mechanism or the ledger of a data set.
         """
-        given = [what for what in ("epsilon", "rho", "within") if getattr(self, what) is not None]
-        if not given:
+        amounts = [what for what in ("epsilon", "rho", "within") if getattr(self, what) is not None]
+        if not amounts:
             raise ExactnessError(
                 f"{self.call}(): give either epsilon=, what it costs (or rho=, of Gaussian noise), or within=, by how "
                 "much noise may move it."
             )
-        if len(given) > 1:
+        if len(amounts) > 1:
             raise PlanError(
-                f"{self.call}({'=, '.join(given)}=): give either epsilon= or rho=, what it costs, or within=, by how "
+                f"{self.call}({'=, '.join(amounts)}=): give either epsilon= or rho=, what it costs, or within=, by how "
                 "much noise may move it."
             )
         if self.mechanism == GAUSSIAN:
@@ -172,7 +172,7 @@ class Terms:
         laplace, gaussian = Payment(LAPLACE, epsilon), self._at_once(survey)
         if not gaussian.rho and any(isinstance(node, Window) for node in survey.steps):
             return laplace
-        half = [one.buys(survey).half_width(self._level) for one in (laplace, gaussian)]
+        half = [payment.buys(survey).half_width(self._level) for payment in (laplace, gaussian)]
         return laplace if half[0] <= half[1] else gaussian
 
     @property
@@ -219,9 +219,9 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> float(rho_of(Fraction(1), Fraction(1, 10**6)))
     0.024334203
     """
-    kept = delta - delta * SHARE
-    order = best_order(epsilon, kept)
-    most = limit(epsilon, kept, order) / order
+    spendable = delta - delta * SHARE
+    order = best_order(epsilon, spendable)
+    most = limit(epsilon, spendable, order) / order
     if most <= 0:
         raise PlanError(
             f"measure(epsilon={decimal(epsilon)}, delta={decimal(delta)}): no Gaussian noise is proved to hold it; "

@@ -183,9 +183,9 @@ class Quote(Generic[C_co]):
 
     def worded(self, text: str) -> Quote[C_co]:
         """The same query, which the ledger knows by this text unless it has a name."""
-        told = self.name or shortened(text)
-        charges = tuple((ledger, replace(charge, label=told)) for ledger, charge in self.charges)
-        return self.but(words=told, charges=charges)
+        label = self.name or shortened(text)
+        charges = tuple((ledger, replace(charge, label=label)) for ledger, charge in self.charges)
+        return self.but(words=label, charges=charges)
 
     def but(self, **changes: Any) -> Quote[C_co]:
         """The same query, of which something else is told or charged. Only what was priced can be changed.
@@ -275,8 +275,8 @@ def price(
     )  # fmt: skip
     costs = _costs(survey, scale, delta, noise) if not gaussian else costs_at_once(
         survey, epsilon, delta) if epsilon else gaussian_costs(survey, gaussian.square)  # fmt: skip
-    asked = [(data.ledger, _charge(result, question, data, paid, same)) for data, paid in costs.items()]
-    return _known(replace(result, charges=merged(asked)))
+    charges = [(data.ledger, _charge(result, question, data, paid, same)) for data, paid in costs.items()]
+    return _known(replace(result, charges=merged(charges)))
 
 
 def _costs(
@@ -301,13 +301,13 @@ def _curves(survey: Survey, scale: Fraction, noise: Mechanism | None) -> dict[st
             whole[data.ledger.identity] += move / scale
     if noise is None or not whole:
         return {ledger: (epsilon, epsilon) for ledger, epsilon in whole.items()}
-    one, found = 1 / (scale * survey.root.resolution), ledger_sensitivities(survey)
-    return {ledger: (found[ledger].linf * one, one / noise.grid) for ledger in whole}
+    step, moves = 1 / (scale * survey.root.resolution), ledger_sensitivities(survey)
+    return {ledger: (moves[ledger].linf * step, step / noise.grid) for ledger in whole}
 
 
-def _charge(quote: Quote[Any], question: str, data: DataSet, paid: Sequence[Cost], asked: str = "") -> Charge:
+def _charge(quote: Quote[Any], question: str, data: DataSet, paid: Sequence[Cost], lasting_key: str = "") -> Charge:
     within = data.unit.bounded
-    return Charge(question, tuple(paid), data.edition, quote.label, quote.analyst, asked, within)
+    return Charge(question, tuple(paid), data.edition, quote.label, quote.analyst, lasting_key, within)
 
 
 def _pays(price: Price) -> str:

@@ -48,7 +48,7 @@ def announce(quotes: Sequence[Quote[Any]]) -> None:
         if not before:
             continue
         version, charge = next(iter(before.items()))
-        what = _said(quote, version or "", same=version == charge.version)
+        what = _announced(quote, version or "", same=version == charge.version)
         modes = {data.repeat for data in quote.sources}
         if version == charge.version and any(data.live for data in quote.sources):
             raise BudgetError(f"{what}; {STREAM}", requested=quote.epsilon or quote.rho)
@@ -60,7 +60,7 @@ def announce(quotes: Sequence[Quote[Any]]) -> None:
             warnings.warn(f"{what}.", RuntimeWarning, stacklevel=2)
 
 
-def _said(quote: Quote[Any], version: str, *, same: bool) -> str:
+def _announced(quote: Quote[Any], version: str, *, same: bool) -> str:
     names = " and ".join(repr(data.name) for data in quote.sources)
     why = (
         "by another version of Python, wpinq or of a library, which may compute something else"

@@ -55,10 +55,10 @@ def ledger_sensitivities(plan: Node | Survey) -> dict[str, UnitSensitivity]:
         if unit not in done:
             done.add(unit)
             most = min(moved[unit], known(survey.changes[unit].linf))
-            own = math.floor(moved[unit] * fine), max(1, math.floor(most * fine))
+            change = math.floor(moved[unit] * fine), max(1, math.floor(most * fine))
             if fine >= GRID:  # a dither keeps to the bound of all records together, not to that of one bin
-                own = own[0], min(own[0], own[1] + (own[0] >> 16) + 1)
-            l1, linf = l1 + own[0], linf + own[1]
+                change = change[0], min(change[0], change[1] + (change[0] >> 16) + 1)
+            l1, linf = l1 + change[0], linf + change[1]
         result[data.ledger.identity] = UnitSensitivity(l1, linf, data_sets + 1)
     return result
 

@@ -53,7 +53,7 @@ def delta_of(delta: Amount | None, sources: Iterable[DataSet], call: str) -> Fra
     if delta is not None:
         return probability(delta, call)
     promises = [data.ledger.promise for data in sources]
-    return min([DEFAULT, *(one.failing * PART for one in promises if 0 < one.failing < one.delta)])
+    return min([DEFAULT, *(promise.failing * PART for promise in promises if 0 < promise.failing < promise.delta)])
 
 
 def probability(delta: Amount, call: str) -> Fraction:

@@ -47,13 +47,13 @@ def pairs_of(survey: Survey) -> Pairs | None:
     chosen = root.function.projection
     if not change.alone or not person or set(person) & set(chosen) or len(set(chosen)) < len(chosen):
         return None
-    found = Survey.of(choose(root.source, [*person, *chosen], "select"))
-    if found.fingerprint is None or any(isinstance(node, Window) for node in found.steps):
+    names_survey = Survey.of(choose(root.source, [*person, *chosen], "select"))
+    if names_survey.fingerprint is None or any(isinstance(node, Window) for node in names_survey.steps):
         return None
-    (moved,) = found.changes.values()
+    (moved,) = names_survey.changes.values()
     if moved.l1 is None:  # nothing bounds how many names a person has
         return None
-    return Pairs(found, tuple(person), math.floor(moved.l1 * found.root.resolution))
+    return Pairs(names_survey, tuple(person), math.floor(moved.l1 * names_survey.root.resolution))
 
 
 def nearer(pairs: Pairs, epsilon: Fraction, delta: Fraction, other: PartitionSelection) -> WeightedRounds | None:
@@ -62,8 +62,8 @@ def nearer(pairs: Pairs, epsilon: Fraction, delta: Fraction, other: PartitionSel
     That follows from the plan, the unit and the amounts alone.
     """
     try:
-        found = weighted_rounds(epsilon, delta, pairs.most)
+        rounds = weighted_rounds(epsilon, delta, pairs.most)
     except PlanError:
         return None
-    often, _ = other.bounds(max(1, math.ceil(found.people) * pairs.survey.root.resolution), 64)
-    return found if often < 1 << 63 else None
+    often, _ = other.bounds(max(1, math.ceil(rounds.people) * pairs.survey.root.resolution), 64)
+    return rounds if often < 1 << 63 else None

@@ -59,7 +59,7 @@ class ChosenRows(ObjectReader):
     @property
     def way(self) -> tuple[object, ...]:
         """How the source is read but for where lines begin, which is another thing of each file; and which rows are."""
-        own = tuple(one for one in self.reader.way if not _of_files(one))
+        own = tuple(part for part in self.reader.way if not _of_files(part))
         return (type(self).__name__, *own, self.where, *(f"{name}: {text}" for name, text in self.derive.items()))
 
     @property
@@ -85,16 +85,16 @@ class ChosenRows(ObjectReader):
         cut, reads = self.steps
         both = [name for name in self.schema.names if name in names or name in reads]
         for frame in self.reader.batches(both, share=share, progress=progress):
-            own = canonical.frame(frame.select(reads.names), reads)
-            numbered = own.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(ROW))
+            records = canonical.frame(frame.select(reads.names), reads)
+            numbered = records.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(ROW))
             batch = cut(Batch.of(numbered, Schema((*reads.columns, Column(ROW, Kind.INT)))))
             weight = [WEIGHT] if WEIGHT in frame.columns else []
             yield frame.select(*names, *weight)[batch.frame[ROW]]
 
 
-def _of_files(one: object) -> bool:
+def _of_files(part: object) -> bool:
     """Whether it says where the first line of each file begins."""
-    return isinstance(one, tuple) and bool(one) and all(isinstance(item, int) for item in one)
+    return isinstance(part, tuple) and bool(part) and all(isinstance(item, int) for item in part)
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ def columns_read(nodes: Sequence[Node]) -> list[str]:
     """
     needed: dict[Node, frozenset[str]] = {node: frozenset(node.schema.names) for node in nodes}
     for node in reversed(steps(*nodes)):
-        own = needed.get(node, frozenset())
+        names_needed = needed.get(node, frozenset())
         unit = node.data.unit if isinstance(node, ByUnit) else None
-        bound = node.required(own) if unit is None else [own | {*unit.columns, *(unit.per or ())[:1]}]
+        bound = node.required(names_needed) if unit is None else [names_needed | {*unit.columns, *(unit.per or ())[:1]}]
         for source, names in zip(node.inputs, bound, strict=True):
             needed[source] = needed.get(source, frozenset()) | names
     return sorted({name for node, names in needed.items() if isinstance(node, Source) for name in names})

@@ -107,31 +107,31 @@ def merge(roots: Sequence[Node], schema: Schema, epochs: Iterable[Epoch], last: 
 
 def _bound_of(roots: Sequence[Node]) -> tuple[First | None, str] | None:
     """The bound on users below plans, and its fingerprint; None where they have several, or none is known."""
-    found: dict[str, First] = {}
+    bounds: dict[str, First] = {}
     for node, digest in fingerprints(*roots).items():
         if isinstance(node, First):
             if digest is None:
                 return None
-            found[digest.hex()] = node
+            bounds[digest.hex()] = node
     direct = any(not any(isinstance(node, First) for node in steps(root)) for root in roots)
-    if len(found) + direct > 1:
+    if len(bounds) + direct > 1:
         return None
-    return next(((node, name) for name, node in found.items()), (None, ""))
+    return next(((node, name) for name, node in bounds.items()), (None, ""))
 
 
 def _read(roots: Sequence[Node]) -> frozenset[str]:
     """The columns of the source that plans read; a bound needs those alone that name the unit (see above)."""
     needed: dict[Node, frozenset[str]] = {root: frozenset(root.schema.names) for root in roots}
-    found: frozenset[str] = frozenset()
+    columns: frozenset[str] = frozenset()
     for node in reversed(steps(*roots)):
         names = needed.get(node, frozenset())
         if isinstance(node, Source):
-            found |= names
+            columns |= names
             continue
-        own = (names | set(node.unit.columns),) if isinstance(node, First) else node.required(names)
-        for source_node, more in zip(node.inputs, own, strict=True):
+        required = (names | set(node.unit.columns),) if isinstance(node, First) else node.required(names)
+        for source_node, more in zip(node.inputs, required, strict=True):
             needed[source_node] = needed.get(source_node, frozenset()) | more
-    return found
+    return columns
 
 
 def _added(frame: pl.DataFrame, schema: Schema, columns: Sequence[str]) -> pl.DataFrame:
@@ -144,7 +144,7 @@ def _added(frame: pl.DataFrame, schema: Schema, columns: Sequence[str]) -> pl.Da
 def _with_nulls(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """All columns of the source, null where they were left out."""
     empty = [values.column([None], column) for column in schema if column.name not in frame.columns]
-    return frame.with_columns(one.new_from_index(0, frame.height) for one in empty).select(*schema.names, WEIGHT)
+    return frame.with_columns(null.new_from_index(0, frame.height) for null in empty).select(*schema.names, WEIGHT)
 
 
 class _Keeper:
@@ -165,8 +165,8 @@ class _Keeper:
         self._state.absorb(0, entered)
         kept = self._state.emit()
         places = self._named(entered).with_columns(rows).unique(IDS, keep="first", maintain_order=True)
-        found = self._named(kept).with_columns(kept.frame[WEIGHT]).join(places, on=IDS, how="left")
-        return frame.drop(WEIGHT)[found[ROW]].with_columns(found[WEIGHT])
+        row_weights = self._named(kept).with_columns(kept.frame[WEIGHT]).join(places, on=IDS, how="left")
+        return frame.drop(WEIGHT)[row_weights[ROW]].with_columns(row_weights[WEIGHT])
 
     def _named(self, batch: Batch) -> pl.DataFrame:
         """The identity of each record."""

@@ -73,7 +73,7 @@ def found_in(node: Node, ids: Ids) -> tuple[pl.DataFrame, np.ndarray]:
         return Batch.empty(node.schema).frame.select(node.schema.names), np.empty(0, np.int64)
     tap = Tap(wider(node), sources(node)[0].identity_key, ids)
     compute([tap], here=True)  # what it finds stays in this process
-    return tap.found()
+    return tap.recovered()
 
 
 def wider(node: Node) -> Node:
@@ -121,7 +121,7 @@ class Tap(Unary):
         """Nothing."""
         return {}
 
-    def found(self) -> tuple[pl.DataFrame, np.ndarray]:
+    def recovered(self) -> tuple[pl.DataFrame, np.ndarray]:
         """The bins that were seen and their places among the identities, in that order."""
         empty = Batch.empty(self.schema.expanded()).frame.drop(WEIGHT).with_columns(pl.lit(0).alias("\0place"))
         frame = pl.concat([empty, *self.seen], how="vertical_relaxed").unique("\0place").sort("\0place")
@@ -129,6 +129,6 @@ class Tap(Unary):
 
     def _note(self, batch: Batch, places: Table) -> Batch:
         written = canonical.distinct(batch.expand(batch.schema.ranged).frame.drop(WEIGHT), batch.schema)
-        place = places.lookup(identities(written, self.schema.expanded(), self.key))
-        self.seen.append(written.with_columns(pl.Series("\0place", place)).filter(pl.col("\0place") > 0))
+        position = places.lookup(identities(written, self.schema.expanded(), self.key))
+        self.seen.append(written.with_columns(pl.Series("\0place", position)).filter(pl.col("\0place") > 0))
         return Batch.empty(batch.schema)

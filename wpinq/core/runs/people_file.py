@@ -204,25 +204,25 @@ class Filed:
             people = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
             yield Part(schema, people, _Columns(self, part["columns"], people))
 
-    def column(self, told: Mapping[str, Any], people: np.ndarray) -> Column:
+    def column(self, entry: Mapping[str, Any], people: np.ndarray) -> Column:
         """One column of a part.
 
         Raises:
             DamagedError: It is not as it was written.
         """
-        values = pl.read_ipc_stream(io.BytesIO(self._content(told["values"]))).to_series().rechunk()
-        numbers = told["numbers"]
+        values = pl.read_ipc_stream(io.BytesIO(self._content(entry["values"]))).to_series().rechunk()
+        numbers = entry["numbers"]
         if numbers is None or numbers == "people":
             return Column(values, people if numbers else None)
         return Column(values, np.frombuffer(self._content(numbers), np.int32))
 
-    def _content(self, place: Sequence[int]) -> bytes:
-        number, start, size = place
+    def _content(self, extent: Sequence[int]) -> bytes:
+        number, start, size = extent
         edges = [*range(0, max(1, size), PIECE), size] if size else [0, 0]
-        found = []
+        pieces = []
         try:
             for low, high in pairwise(edges):
-                found.append(opened(self._key, str(number), self._at(start, high - low + WRAPPED - KEY)))
+                pieces.append(opened(self._key, str(number), self._at(start, high - low + WRAPPED - KEY)))
                 number, start = number + 1, start + high - low + WRAPPED - KEY
         except (OSError, ValueError, SourceError):
             self.damaged = True
@@ -231,7 +231,7 @@ class Filed:
             raise DamagedError(
                 f"{self._path.name}: it is not as it was written, and was removed; ask again, which is free."
             ) from None
-        return found[0] if len(found) == 1 else b"".join(found)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _at(self, start: int, size: int) -> bytes:
         content = os.pread(self._file, size, start) if start >= 0 else b""
@@ -243,22 +243,22 @@ class Filed:
 class _Columns(Mapping[str, Column]):
     """The columns of a part, each read when it is first asked for."""
 
-    def __init__(self, file: Filed, told: Mapping[str, Mapping[str, Any]], people: np.ndarray) -> None:
-        self._file, self._told, self._people = file, told, people
+    def __init__(self, file: Filed, entries: Mapping[str, Mapping[str, Any]], people: np.ndarray) -> None:
+        self._file, self._entries, self._people = file, entries, people
         self._read: dict[str, Column] = {}
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> Column:
         with self._lock:
             if name not in self._read:
-                self._read[name] = self._file.column(self._told[name], self._people)
+                self._read[name] = self._file.column(self._entries[name], self._people)
             return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._told)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._entries)
 
 
 def _values(values: pl.Series) -> bytes:

@@ -53,12 +53,12 @@ def indexed(roots: Sequence[Node]) -> list[Node]:
     bounds = [node for node in steps(*roots) if isinstance(node, Bound) and _fits(node)]
     digests = fingerprints(*bounds)
     for data in {(id(node.data.reader), digests[node] or id(node)): node.data for node in bounds}.values():
-        _version(data).asked += 1
+        _version(data).questions += 1
     made: dict[Hashable, Source] = {}
     kept: dict[Node, Node] = {}
     for node in bounds:
         version = _version(node.data)
-        index = version.index(node.data) if version.asked >= SECOND or node.data.indexes is not None else None
+        index = version.index(node.data) if version.questions >= SECOND or node.data.indexes is not None else None
         if index is not None:
             same = digests[node] or id(node), id(version)
             if same not in made:
@@ -92,7 +92,7 @@ class Version:
     """
 
     def __init__(self, reader: Reader) -> None:
-        self.reader, self.asked = reader, 0
+        self.reader, self.questions = reader, 0
         self.indexes: dict[Hashable, PeopleIndex | None] = {}
 
     def index(self, data: DataSet) -> PeopleIndex | None:

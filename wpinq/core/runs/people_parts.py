@@ -96,7 +96,9 @@ class Part:
     @property
     def size(self) -> int:
         """Bytes that it holds, about."""
-        numbers = {id(one.numbers): one.numbers.nbytes for one in self.columns.values() if one.numbers is not None}
+        numbers = {
+            id(column.numbers): column.numbers.nbytes for column in self.columns.values() if column.numbers is not None
+        }
         values = sum(int(column.values.estimated_size()) for column in self.columns.values())
         return values + sum((numbers | {id(self.people): self.people.nbytes}).values())
 
@@ -181,8 +183,8 @@ class Part:
         counts = loops.each(_library(), numbers, stays, prod(sizes))
         places = np.flatnonzero(counts)
         for start in range(0, len(places), LOT):
-            found = np.unravel_index(places[start : start + LOT], sizes)
-            some = {name: one.values[which] for name, one, which in zip(names, columns, found, strict=True)}
+            indices = np.unravel_index(places[start : start + LOT], sizes)
+            some = {name: column.values[which] for name, column, which in zip(names, columns, indices, strict=True)}
             yield pl.DataFrame({**some, WEIGHT: counts[places[start : start + LOT]]})
 
 
@@ -268,11 +270,11 @@ class _Building:
         """Add rows, and say whether there is room for more."""
         ids = column_identities(piece, self._schema, self._key)
         self._ranks.append(ranks_of(ids, FIRST, self._key))
-        found = {
+        codes = {
             name: self._columns[name].add(piece[name], column)
             for name, column in zip(self._schema.names, ids, strict=True)
         }
-        people = found[self._unit.user] if self._numbered else self._units.codes(self._unit.ids(piece, self._key))
+        people = codes[self._unit.user] if self._numbered else self._units.codes(self._unit.ids(piece, self._key))
         assert people is not None  # noqa: S101  texts are numbered
         self._people.append(people)
         self._left -= piece.height * (36 + 8 * len(ids))
@@ -331,7 +333,7 @@ def parts(data: DataSet, *, disk: bool) -> Iterator[Part]:
 
 def _from_disk(data: DataSet) -> Iterator[Part]:
     """The same with what waits on disk until its part is made."""
-    schema, key, place = data.reader.schema, data.sampling_key, Disk(LIMIT)
+    schema, key, disk = data.reader.schema, data.sampling_key, Disk(LIMIT)
     unit = UnitKey(data.unit, schema)
     waiting: list[list[tuple[int, int]]] = [[] for _ in range(PARTS)]
     for frame in data.batches(schema.names):
@@ -341,10 +343,10 @@ def _from_disk(data: DataSet) -> Iterator[Part]:
             cuts = np.searchsorted(numbers[rows], np.arange(PARTS + 1))
             for number, (low, high) in enumerate(pairwise(cuts)):
                 if high > low:
-                    waiting[number].append(place.write(Batch(lot[rows[low:high]], schema)))
+                    waiting[number].append(disk.write(Batch(lot[rows[low:high]], schema)))
     for some in waiting:
         building = _Building(data)
-        if not all(building.add(piece) for piece in _pieces(place.read(*one) for one in some)):
+        if not all(building.add(piece) for piece in _pieces(disk.read(*extent) for extent in some)):
             raise TooLarge
         if (part := building.ended()) is not None:
             yield part
@@ -368,10 +370,10 @@ def computed(step: Derive, frame: pl.DataFrame) -> tuple[pl.Series, Stays]:
     there[places] = True
     if len(places) == frame.height:
         return rows[name].alias(step.name), there
-    found = np.zeros(frame.height, np.int64)
-    found[places] = np.arange(len(places))
+    rank = np.zeros(frame.height, np.int64)
+    rank[places] = np.arange(len(places))
     nothing = pl.Series(step.name, [None] * frame.height, dtype=rows.schema[name])
-    return (rows[name].gather(found) if len(places) else nothing).alias(step.name), there
+    return (rows[name].gather(rank) if len(places) else nothing).alias(step.name), there
 
 
 def true(step: Filter, frame: pl.DataFrame) -> Stays:

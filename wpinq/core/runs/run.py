@@ -101,7 +101,7 @@ def _one_run(query: PendingQuery, waiting: Iterable[PendingQuery]) -> dict[Node,
     """
     every: dict[Node, list[PendingQuery]] = {query.node: []}
     turns: dict[str | None, list[Node]] = {}
-    for item in sorted({query, *waiting}, key=lambda one: one.question):
+    for item in sorted({query, *waiting}, key=lambda waiting_query: waiting_query.question):
         if item.node not in every:
             turns.setdefault(item.analyst, []).append(item.node)
         every.setdefault(item.node, []).append(item)
@@ -136,14 +136,14 @@ def _answer(plans: Mapping[Node, Sequence[PendingQuery]]) -> None:
     answer((query, histogram, digest) for histogram, queries, digest in digests for query in queries)
 
 
-def _answer_one_by_one(plans: Mapping[Node, Sequence[PendingQuery]], asked: PendingQuery) -> None:
+def _answer_one_by_one(plans: Mapping[Node, Sequence[PendingQuery]], query: PendingQuery) -> None:
     failed: EngineError | None = None
     for plan, queries in plans.items():
         try:
             _answer({plan: queries})
         except EngineError as error:
             _forget(queries)
-            failed = error if asked in queries else failed
+            failed = error if query in queries else failed
     if failed is not None:
         raise failed
 

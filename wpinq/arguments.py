@@ -50,11 +50,9 @@ def _encodable(text: str) -> bool:
 def _path(value: Any) -> bool:
     if not isinstance(value, (str, os.PathLike)):
         return False
-    place = os.fspath(value)
+    path = os.fspath(value)
     return (
-        isinstance(place, str)
-        and "\0" not in place
-        and not any("\ud800" <= character < "\udc80" for character in place)
+        isinstance(path, str) and "\0" not in path and not any("\ud800" <= character < "\udc80" for character in path)
     )
 
 
@@ -127,8 +125,8 @@ def takes(call: str | None = None, /, **expected: Expected) -> Callable[[Callabl
                 result = signature.bind(*args, **kwargs)
             except TypeError as error:  # it does not say which call it was
                 raise TypeError(f"{title}(): {error}.") from None
-            given = {**result.arguments, **kwargs}
-            for name, value in given.items():
+            received = {**result.arguments, **kwargs}
+            for name, value in received.items():
                 if name in expected:
                     require(value, expected[name], f"{title}({name}=...)")
             return function(*args, **kwargs)

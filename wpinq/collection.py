@@ -113,8 +113,8 @@ class Collection(Builder["Collection"]):
         return Collection(holding(node))
 
     def _commit(self, quotes: Sequence[Any]) -> list[Any]:
-        named = [one if one.of is self._node or one.words else one.worded(phrase(self._node, one.node.title))
-                 for one in quotes]  # fmt: skip
+        named = [quote if quote.of is self._node or quote.words else quote.worded(phrase(self._node, quote.node.title))
+                 for quote in quotes]  # fmt: skip
         return commit(named)
 
     def __repr__(self) -> str:

@@ -79,9 +79,9 @@ def _printed(number: float) -> Fraction:
     """
     text = repr(number)
     if sum(map(str.isdigit, text.partition("e")[0].lstrip("-0."))) >= ALL_DIGITS:
-        near = Fraction(number).limit_denominator(SIMPLE)
-        if near and float(near) == number:
-            return near
+        simple = Fraction(number).limit_denominator(SIMPLE)
+        if simple and float(simple) == number:
+            return simple
     return Fraction(text)
 
 
@@ -129,13 +129,13 @@ def decimal(number: Fraction, digits: int = 6) -> str:
     for prime in (2, 5):
         while denominator % prime == 0:
             denominator //= prime
-    near = PRECISION.divide(Decimal(number.numerator), Decimal(number.denominator))
-    text = f"{near:f}"
+    rounded = PRECISION.divide(Decimal(number.numerator), Decimal(number.denominator))
+    text = f"{rounded:f}"
     long = number.denominator.bit_length() > 64 or len(text) > LONGEST
     if denominator != 1 and not long and len(str(number)) <= digits + 1:
         return str(number)
     if denominator != 1 or long:
-        return f"{near:.{digits}g}"
+        return f"{rounded:.{digits}g}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -182,8 +182,8 @@ def log_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
     halvings = numerator.bit_length() - denominator.bit_length()
     low, high = _log_near(numerator << max(-halvings, 0), denominator << max(halvings, 0), bits)
     if halvings:
-        two = [halvings * one for one in _log_near(2, 1, bits)]
-        low, high = low + min(two), high + max(two)
+        steps = [halvings * bound for bound in _log_near(2, 1, bits)]
+        low, high = low + min(steps), high + max(steps)
     return low, high
 
 

@@ -20,7 +20,7 @@ def late(face: str, homes: Mapping[str, str], rooms: Sequence[str] = ()) -> Call
         rooms: Names that are modules in it themselves.
     """
 
-    def found(name: str) -> Any:
+    def loaded(name: str) -> Any:
         if name not in homes and name not in rooms:
             has = ", ".join(sys.modules[face].__all__)
             raise AttributeError(f"module {face!r} has no attribute {name!r}; it has {has}.")
@@ -30,7 +30,7 @@ def late(face: str, homes: Mapping[str, str], rooms: Sequence[str] = ()) -> Call
         setattr(sys.modules[face], name, value)  # also where a file of that name was set there by its import
         return value
 
-    return found
+    return loaded
 
 
 class Methods:

@@ -164,7 +164,7 @@ def protect(
     """
     refuse_inside("protect")
     _check_choices(repeat, engine)
-    asked = Asked.of("protect", budget, delta, rho, accounting)
+    terms = Asked.of("protect", budget, delta, rho, accounting)
     words: Words = {
         "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
         "table": table, "tz": tz,
@@ -176,10 +176,10 @@ def protect(
     led = unit.owner
     if led is not None:
         reader, unit, ledger = _led(reader, unit, ledger)
-    place = beside(reader.path) if ledger is None else None if led is not None and not led.lasting else Path(ledger)
-    if place is None and getattr(reader, "lasting", False):
+    path = beside(reader.path) if ledger is None else None if led is not None and not led.lasting else Path(ledger)
+    if path is None and getattr(reader, "lasting", False):
         raise PlanError("protect(ledger=...): a database outlives this process, and has no file to keep a ledger by.")
-    if place is None and asked.amount is None and led is None:
+    if path is None and terms.amount is None and led is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
     label = named(name, "protect(name=...)") or printable(reader.name)
     declared = rendered(version, "protect(version=...)", tz) or None
@@ -188,20 +188,20 @@ def protect(
     if unit.column is not None and weight is not None:
         raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
     reading = declared_form(**words).text
-    lasting = led.lasting if led is not None else place is not None
+    lasting = led.lasting if led is not None else path is not None
     _check_index(index, unit, engine, lasting=lasting)
 
     first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
     if weight is not None:
         weights(first.schema, weight, max_weight)
     if isinstance(ledger, Ledger):
-        book = ledger.of_table(label, unit.whom, asked, shared=led is not None)
+        book = ledger.of_table(label, unit.whom, terms, shared=led is not None)
     else:
         book = Ledger.open(
-            place, name=label, unit=unit.whom, asked=asked, secret=secret, found=name is None,
+            path, name=label, unit=unit.whom, asked=terms, secret=secret, found=name is None,
             shared=ledger is not None,
         )  # fmt: skip
-    LIMIT.beside(place)
+    LIMIT.beside(path)
     data = _confirmed(DataSet(
         reader, book, book.name if name is None and led is None else label, _version(declared, reader, led), unit,
         lasting=lasting, reading=reading, repeat=repeat, indexes=reader if index else index,
@@ -242,8 +242,8 @@ def pairs(reader: Reader, led: DataSet, hop: tuple[str, str, str]) -> Reader:
 
 def _version(declared: str | None, reader: Reader, led: DataSet | None) -> str:
     """The name of a version; whose a record is follows from the version of the owner table, too."""
-    own = declared or printable(reader.title)
-    return own if led is None else f"{own}, {led.name} {led.version}"
+    stated = declared or printable(reader.title)
+    return stated if led is None else f"{stated}, {led.name} {led.version}"
 
 
 def _chosen(records: Node, first: Before, data: DataSet, choice: Choice) -> Node:
@@ -319,12 +319,12 @@ def budget(of: Collection | str | os.PathLike[str]) -> Budget:
     if not PATH.holds(of):
         raise PlanError("budget(...): takes a protected collection, or the path of a ledger or of its file.")
     path = Path(of)
-    own = path.parent / f"{path.name}.ledger"
+    neighbour = beside(path) or path
     try:
-        place = own if own.exists() else path
+        ledger = neighbour if neighbour.exists() else path
     except OSError:
         raise LedgerError("budget(...): a path that cannot be; give that of a ledger or of its file.") from None
-    return Budget.of(Ledger.existing(place))
+    return Budget.of(Ledger.existing(ledger))
 
 
 def beside(path: Path | None) -> Path | None:

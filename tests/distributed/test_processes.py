@@ -74,8 +74,8 @@ def test_two_processes_count_the_same_and_the_ledger_is_the_same(place, alone, m
     views = protected(place, unit=unit, engine=wpinq.processes(2))
     assert content(measured(views)) == found
     assert rows(place) == ledger, "nothing is charged or sealed anew"
-    assert [one.place.parent for one in places] == [place], "it lay beside the ledger"
-    assert not places[0].place.exists()
+    assert [one.folder.parent for one in places] == [place], "it lay beside the ledger"
+    assert not places[0].folder.exists()
 
 
 def killing(monkeypatch, kills):
@@ -199,14 +199,14 @@ def test_rule_37_other_processes_are_told_no_secret_and_have_their_part_of_the_m
 
 def test_what_lies_on_disk_is_encrypted_and_bound_to_its_place(tmp_path):
     spill = Spill.made(str(tmp_path))
-    assert spill.place.stat().st_mode & 0o777 == 0o700
+    assert spill.folder.stat().st_mode & 0o777 == 0o700
     writer = spill.writer("1")
     first, second = writer.write(memoryview(b"a secret name")), writer.write(memoryview(b"another"))
     writer.close()
-    assert (spill.place / "1").stat().st_mode & 0o777 == 0o600
-    assert b"secret" not in (spill.place / "1").read_bytes()
+    assert (spill.folder / "1").stat().st_mode & 0o777 == 0o600
+    assert b"secret" not in (spill.folder / "1").read_bytes()
     assert spill.read(second) == b"another"
-    (spill.place / "2").write_bytes((spill.place / "1").read_bytes())
+    (spill.folder / "2").write_bytes((spill.folder / "1").read_bytes())
     moved = first._replace(file="2")
     for wrong in (first._replace(start=1), first._replace(size=first.size - 1), moved, first._replace(file="3")):
         with pytest.raises(wpinq.EngineError, match="cannot be read; nothing was answered"):

@@ -102,7 +102,7 @@ def test_a_bin_of_every_way_to_hold_weights(mechanism, epsilon):
 def test_the_noise_of_one_is_its_noise_among_many(scale, kind):
     words, noise = Words(bytes(range(32))), kind(scale)
     ids = np.random.default_rng(1).integers(0, 2**64, (2000, 2), np.uint64)
-    assert [noise.one(words, one.tobytes()) for one in ids] == noise.draw(words, ids).tolist()
+    assert [noise.draw_one(words, one.tobytes()) for one in ids] == noise.draw(words, ids).tolist()
 
 
 class Chosen(Words):
@@ -132,7 +132,7 @@ def test_what_is_rare_is_settled_as_among_many(side):
     found = []
     for chosen in cases:
         words = Chosen(side, chosen)
-        found.append(noise.one(words, one.tobytes()))
+        found.append(noise.draw_one(words, one.tobytes()))
         assert found[-1] == noise.draw(words, one)[0]
     assert abs(found[-2] - found[-1]) == 2 ** len(digits), "a hit of the tail shows"
 

@@ -204,7 +204,7 @@ def test_noise_depends_on_the_bin_alone(square: Fraction) -> None:
     noise, order = law.draw(words, some), np.random.default_rng(1).permutation(len(some))
     assert (law.draw(Words(KEY), some[order]) == noise[order]).all()
     assert np.array_equal(np.concatenate([law.draw(words, some[:77]), law.draw(words, some[77:])]), noise)
-    assert [law.one(words, some[i].tobytes()) for i in range(50)] == noise[:50].tolist()
+    assert [law.draw_one(words, some[i].tobytes()) for i in range(50)] == noise[:50].tolist()
     assert (law.draw(Words(bytes(32)), some) != noise).any()
     with patch.object(gaussian, "LIB", None):
         assert np.array_equal(law.draw(words, some), noise)

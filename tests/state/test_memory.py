@@ -166,9 +166,9 @@ def test_rows_wait_beside_the_ledger(tmp_path, monkeypatch):
     limit = memory.Memory()
     limit.beside(tmp_path / "ledger")
     limit.beside(None)
-    assert limit.scratch()._place == str(tmp_path)
+    assert limit.scratch()._folder == str(tmp_path)
     monkeypatch.setenv(memory.SPILL, str(tmp_path.parent))
-    assert limit.scratch()._place == str(tmp_path.parent)
+    assert limit.scratch()._folder == str(tmp_path.parent)
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def corner_bin(schema: Schema) -> CornerBin:
     """The function over cells: of two columns, `index` and `rank`."""
     index, rank = (pl.col(name) for name in schema.names)
     bound = bind(pl.when(rank > index).then(index).otherwise(-rank), schema, "map")
-    found = {field.name: getattr(bound, field.name) for field in fields(bound)}
-    return CornerBin(**{**found, "note": CORNER})
+    values = {field.name: getattr(bound, field.name) for field in fields(bound)}
+    return CornerBin(**{**values, "note": CORNER})
 
 
 def _edge(batch: Batch, name: str, end: int) -> Integers:

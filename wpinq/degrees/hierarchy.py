@@ -97,26 +97,26 @@ def release_by(
     """Measure and fit all nodes; see `release`."""
     by = (by,) if isinstance(by, str) else tuple(by)
     names = collection.columns
-    items = [one for one in names if one not in by]
+    items = [name_ for name_ in names if name_ not in by]
     if not by or len(set(by)) < len(by) or not set(by) <= set(names) or not items:
         raise PlanError(
             f"release(by={list(by)}): names columns of the hierarchy, the highest level first; there are"
             f" {', '.join(names)}, of which one at least names what is counted."
         )
     leaves = bin_frame(_given(nodes, by), collection._node.schema.select(by)).select(by).unique(maintain_order=True)
-    kept = collection.filter(_within(leaves)).map([pl.col(one) for one in (*by, *items)])
+    kept = collection.filter(_within(leaves)).map([pl.col(name_) for name_ in (*by, *items)])
     cells = kept.shave(name="index of an item")
     levels = [by[:depth] for depth in range(len(by) + 1)]
     whole = terms.agreed(Survey.of(fit_noise(_cornered(cells, ())._node)))
     share = whole.part(Fraction(1, len(levels)), terms.call)
-    asked = [(_cornered(cells, level), share, name and f"{name}: {len(level)}") for level in levels]
-    made = collection._commit(at_once(asked, WIDEST, analyst))
-    return _agreed([_fitted(one, leaves.select(level)) for one, level in zip(made, levels, strict=True)], by)
+    questions = [(_cornered(cells, level), share, name and f"{name}: {len(level)}") for level in levels]
+    made = collection._commit(at_once(questions, WIDEST, analyst))
+    return _agreed([_fitted(name_, leaves.select(level)) for name_, level in zip(made, levels, strict=True)], by)
 
 
 def _cornered(cells: Collection, level: tuple[str, ...]) -> Collection:
     """The corner of each node of a level: see `degrees.corner`."""
-    kept = [pl.col(one) for one in level]
+    kept = [pl.col(column) for column in level]
     index = pl.col(cells.columns[-1])
     ranks = cells.map([*kept, index]).shave(name="rank of an item")
     rank = pl.col(ranks.columns[-1])
@@ -126,27 +126,27 @@ def _cornered(cells: Collection, level: tuple[str, ...]) -> Collection:
 
 def _fitted(made: Measurement, frame: pl.DataFrame) -> dict[Node, Fit]:
     """A fit of each node of a level by itself."""
-    found: dict[Node, Fit] = {}
+    fits: dict[Node, Fit] = {}
     for node in frame.unique(maintain_order=True).rows() if frame.width else [()]:
         evidence = Cornered(observe_corner(_Bins(made, node)), made.scale, made.gaussian)
-        found[node] = Fit(*evidence.staircases((0.5,))[0], evidence, "posterior", made.about)
-    return found
+        fits[node] = Fit(*evidence.staircases((0.5,))[0], evidence, "posterior", made.about)
+    return fits
 
 
 def _agreed(levels: list[dict[Node, Fit]], by: tuple[str, ...]) -> Hierarchy:
     """Let each level agree with the one above it."""
-    found = dict(levels[0])
+    agreed = dict(levels[0])
     for fits in levels[1:]:
         children: dict[Node, list[Node]] = {}
         for node in fits:
             children.setdefault(node[:-1], []).append(node)
-        for parent, own in children.items():
-            distinct = [fits[node].evidence.distinct()[0] for node in own]
-            sequences = imposed(found[parent].sequence, [fits[node].sequence for node in own], distinct)
-            for node, sequence in zip(own, sequences, strict=True):
+        for parent, siblings in children.items():
+            distinct = [fits[node].evidence.distinct()[0] for node in siblings]
+            sequences = imposed(agreed[parent].sequence, [fits[node].sequence for node in siblings], distinct)
+            for node, sequence in zip(siblings, sequences, strict=True):
                 fit = fits[node]
-                found[node] = Fit(by_columns(sequence, MOST_COLUMNS), sequence, fit.evidence, "hierarchy", fit.about)
-    return Hierarchy(found, by)
+                agreed[node] = Fit(by_columns(sequence, MOST_COLUMNS), sequence, fit.evidence, "hierarchy", fit.about)
+    return Hierarchy(agreed, by)
 
 
 def _given(nodes: Any, by: tuple[str, ...]) -> Any:
@@ -165,7 +165,7 @@ def _within(leaves: pl.DataFrame) -> pl.Expr:
         return pl.col(last).is_in(leaves[last].to_list())
     groups = leaves.group_by(above, maintain_order=True).agg(last)
     tests: list[pl.Expr] = [
-        reduce(and_, (pl.col(one) == value for one, value in zip(above, row[:-1], strict=True)))
+        reduce(and_, (pl.col(column) == value for column, value in zip(above, row[:-1], strict=True)))
         & pl.col(last).is_in(row[-1])
         for row in groups.rows()
     ]

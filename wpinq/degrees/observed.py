@@ -28,7 +28,7 @@ MAX_BINS = 1 << 20
 
 
 def at_once(
-    asked: Sequence[tuple[Collection, Terms, str | None]],
+    questions: Sequence[tuple[Collection, Terms, str | None]],
     widest: Fraction | int,
     analyst: str | None,
 ) -> list[Quote[Measurement]]:
@@ -37,7 +37,7 @@ def at_once(
     Raises:
         PlanError: It is not.
     """
-    quotes = [quote_terms(item, terms, name, analyst) for item, terms, name in asked]
+    quotes = [quote_terms(item, terms, name, analyst) for item, terms, name in questions]
     for quote in quotes:
         if not quote.at_once:
             raise PlanError(

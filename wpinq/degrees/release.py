@@ -142,8 +142,8 @@ def quoted(
     check_prior(prior or "uniform", method, "release")
     if split is None:
         if method != "posterior" or prior is not None:
-            given = f"prior={prior!r}" if method == "posterior" else f"method={method!r}"
-            raise PlanError(f"release({given}): only two curves have it; add split=, such as split=0.75.")
+            option = f"prior={prior!r}" if method == "posterior" else f"method={method!r}"
+            raise PlanError(f"release({option}): only two curves have it; add split=, such as split=0.75.")
         return at_once([(corner(collection), terms, name)], WIDEST, analyst)
     share = positive(split, "release(split=...)")
     if share >= 1:
@@ -156,7 +156,7 @@ def quoted(
     curves = cdf(collection), sequence(collection)
     paid = terms.agreed(Survey.of(fit_noise(curves[0]._node)))
     names = (name and f"{name}: cdf", name and f"{name}: sequence")
-    asked = [(curve, paid.part(part, terms.call), named)
+    questions = [(curve, paid.part(part, terms.call), named)
              for curve, part, named in zip(curves, (share, 1 - share), names, strict=True)]  # fmt: skip
     widest = WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else LARGEST_SCALE
-    return at_once(asked, widest, analyst)
+    return at_once(questions, widest, analyst)

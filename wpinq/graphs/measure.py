@@ -65,7 +65,7 @@ Edges and triangles of larger ones weigh less than a thousandth each."""
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class GraphQuotes:
     """Quotes of all that is measured of a graph, the degrees first, by name."""
 
     quotes: Mapping[str, Quote[Measurement]]
@@ -120,14 +120,14 @@ def measure(
         ExactnessError: An amount is not exact or not above zero; nothing was charged.
         BudgetError: It costs more than is left; nothing was charged.
     """
-    asked = quoted(edges, epsilon, shares=shares, mutual=mutual, name=name, analyst=analyst)
-    made = dict(zip(asked.quotes, edges._commit(list(asked.quotes.values())), strict=True))
+    quotes = quoted(edges, epsilon, shares=shares, mutual=mutual, name=name, analyst=analyst)
+    made = dict(zip(quotes.quotes, edges._commit(list(quotes.quotes.values())), strict=True))
     degrees = fitted(made["degrees"])
     buckets = reached(degrees)
-    found: dict[str, Any] = {
-        key: _observed(key, one, buckets, degrees) for key, one in made.items() if key != "degrees"
+    observed: dict[str, Any] = {
+        key: _observed(key, measurement, buckets, degrees) for key, measurement in made.items() if key != "degrees"
     }
-    return Measurements(degrees, **found, about=About("a graph", tuple(made.values())).described(LEVEL))
+    return Measurements(degrees, **observed, about=About("a graph", tuple(made.values())).described(LEVEL))
 
 
 def quoted(
@@ -138,32 +138,34 @@ def quoted(
     mutual: bool = False,
     name: str | None = None,
     analyst: str | None = None,
-) -> Asked:
+) -> GraphQuotes:
     """Check the arguments of `measure`, and quote what it asks."""
     whole = positive(epsilon, "graphs.measure(epsilon=...)")
     split = split_by("graphs.measure", SHARES if shares is None else shares, QUERIES, ["degrees"])
     both = undirected(edges, mutual)
-    asked = {key: (query(both), split[key] * whole) for key, query in QUERIES.items() if key in split}
-    return quotes_of("graphs.measure", asked, name or "graph", analyst)
+    queries = {key: (query(both), split[key] * whole) for key, query in QUERIES.items() if key in split}
+    return quotes_of("graphs.measure", queries, name or "graph", analyst)
 
 
-def quotes_of(call: str, asked: Mapping[str, tuple[Collection, Fraction]], name: str, analyst: str | None) -> Asked:
+def quotes_of(
+    call: str, queries: Mapping[str, tuple[Collection, Fraction]], name: str, analyst: str | None
+) -> GraphQuotes:
     """Quote each query at its epsilon: degrees, and what has other bins."""
     quotes = {}
-    for key, (query, epsilon) in asked.items():
+    for key, (query, epsilon) in queries.items():
         widest = WIDEST if key.endswith("degrees") else LARGEST_SCALE
         (quotes[key],) = at_once([(query, Terms(epsilon, call=call), f"{name}: {key}")], widest, analyst)
-    return Asked(quotes)
+    return GraphQuotes(quotes)
 
 
 def split_by(call: str, shares: Mapping[str, Amount], known: Names[str], needed: Names[str]) -> dict[str, Fraction]:
     """The share of each query in the whole."""
     unknown, missing = (sorted(map(str, some)) for some in (set(shares) - set(known), set(needed) - set(shares)))
     if unknown or missing:
-        found = (
+        fault = (
             f"found {', '.join(unknown)}" if unknown else f"{' and '.join(missing)} missing, which all others rest on"
         )
-        raise PlanError(f"{call}(shares=...): of {', '.join(known)}; {found}.")
+        raise PlanError(f"{call}(shares=...): of {', '.join(known)}; {fault}.")
     parts = {key: positive(part, f"{call}(shares={{{key!r}: ...}})") for key, part in shares.items()}
     return {key: part / sum(parts.values()) for key, part in parts.items()}
 
@@ -194,10 +196,12 @@ def _observed(key: str, measurement: Measurement, buckets: int, degrees: Fit) ->
     return Noisy(values, scale)
 
 
-def _by_degree(key: str, measurement: Measurement, asked: Ints) -> NoisyByDegree:
+def _by_degree(key: str, measurement: Measurement, degrees: Ints) -> NoisyByDegree:
     """The answers for all pairs of these degrees, or all ascending triples; none where noise left no degree."""
     joint = key == "joint_degrees"
-    cells = np.indices((len(asked),) * 2).reshape(2, -1).T if joint else triple_cells(len(asked))
-    bins = [tuple(one) for one in asked[cells].tolist()]
-    found = np.asarray(measurement.observe_many(bins) if bins else [], float)
-    return NoisyByDegree(found.reshape(len(asked), len(asked)) if joint else found, float(measurement.scale), asked)
+    cells = np.indices((len(degrees),) * 2).reshape(2, -1).T if joint else triple_cells(len(degrees))
+    bins = [tuple(cell) for cell in degrees[cells].tolist()]
+    weights = np.asarray(measurement.observe_many(bins) if bins else [], float)
+    return NoisyByDegree(
+        weights.reshape(len(degrees), len(degrees)) if joint else weights, float(measurement.scale), degrees
+    )

@@ -13,7 +13,7 @@ from wpinq.core.measurements.provenance import About
 from wpinq.degrees import corner
 from wpinq.exact import Amount, positive
 from wpinq.graphs.bipartite import butterfly_buckets, pair_buckets, pairs
-from wpinq.graphs.measure import LEVEL, Asked, fitted, quotes_of, reached, split_by
+from wpinq.graphs.measure import LEVEL, GraphQuotes, fitted, quotes_of, reached, split_by
 from wpinq.postprocess.bipartite.measured import PairMeasurements
 from wpinq.postprocess.bipartite.walker import BEYOND
 from wpinq.postprocess.graphs.measured import Noisy
@@ -70,13 +70,13 @@ def measure_pairs(
         ExactnessError: An amount is not exact or not above zero; nothing was charged.
         BudgetError: It costs more than is left; nothing was charged.
     """
-    asked = quoted(pairs, epsilon, shares=shares, name=name, analyst=analyst)
-    made = dict(zip(asked.quotes, pairs._commit(list(asked.quotes.values())), strict=True))
+    quotes = quoted(pairs, epsilon, shares=shares, name=name, analyst=analyst)
+    made = dict(zip(quotes.quotes, pairs._commit(list(quotes.quotes.values())), strict=True))
     left, right = (fitted(made[f"{side} degrees"]) for side in ("left", "right"))
     sizes = {"joint": (reached(left), reached(right)), "butterflies": (reached(right), reached(right) + BEYOND)}
-    found = {key: _observed(made[key], *size) for key, size in sizes.items() if key in made}
+    observed = {key: _observed(made[key], *size) for key, size in sizes.items() if key in made}
     about = About("a bipartite graph", tuple(made.values())).described(LEVEL)
-    return PairMeasurements(left, right, **found, about=about)
+    return PairMeasurements(left, right, **observed, about=about)
 
 
 def quoted(
@@ -86,14 +86,14 @@ def quoted(
     shares: Mapping[str, Amount] | None = None,
     name: str | None = None,
     analyst: str | None = None,
-) -> Asked:
+) -> GraphQuotes:
     """Check the arguments of `measure_pairs`, and quote what it asks."""
     whole = positive(epsilon, "graphs.measure_pairs(epsilon=...)")
     needed = ["left degrees", "right degrees"]
     split = split_by("graphs.measure_pairs", SHARES if shares is None else shares, QUERIES, needed)
     named = pairs(listed)
-    asked = {key: (query(named), split[key] * whole) for key, query in QUERIES.items() if key in split}
-    return quotes_of("graphs.measure_pairs", asked, name or "pairs", analyst)
+    queries = {key: (query(named), split[key] * whole) for key, query in QUERIES.items() if key in split}
+    return quotes_of("graphs.measure_pairs", queries, name or "pairs", analyst)
 
 
 def _observed(measurement: Measurement, rows: int, columns: int) -> Noisy:

@@ -109,8 +109,10 @@ def triangles_by_degree(edges: Collection) -> Collection:
     abc = middle.map(lambda a, b, c, degree: (a, b, c, degree), columns=["a", "b", "c", "d"])
     bca = abc.map(lambda a, b, c, d: (b, c, a, d), columns=["a", "b", "c", "d"])
     cab = abc.map(lambda a, b, c, d: (c, a, b, d), columns=["a", "b", "c", "d"])
-    found = abc.join(bca, on=["a", "b", "c"]).join(cab, on=["a", "b", "c"])
-    return found.map(lambda d, d_2, d_3: tuple(sorted([d, d_2, d_3])), columns={"low": int, "mid": int, "high": int})
+    triangles = abc.join(bca, on=["a", "b", "c"]).join(cab, on=["a", "b", "c"])
+    return triangles.map(
+        lambda d, d_2, d_3: tuple(sorted([d, d_2, d_3])), columns={"low": int, "mid": int, "high": int}
+    )
 
 
 @takes("graphs.triangles_by_intersect", edges=COLLECTION)

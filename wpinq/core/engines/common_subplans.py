@@ -29,7 +29,7 @@ class Lowered:
         sizes = [shape.data.reader.total_bytes for shape in self.shapes.values() if isinstance(shape, Read)]
         self.size = None if None in sizes else sum(size or 0 for size in sizes)
         readers = [node.inputs for node, shape in self.shapes.items() if isinstance(shape, Keyed)] + [job.roots]
-        self.read = list(dict.fromkeys(self.chosen[one] for some in readers for one in some))
+        self.read = list(dict.fromkeys(self.chosen[one] for inputs in readers for one in inputs))
 
     def follows(self, node: Node) -> Linear:
         """The linear steps that follow a step."""
@@ -45,10 +45,10 @@ def representatives(roots: Sequence[Node]) -> dict[Node, Node]:
     first: dict[Hashable, Node] = {}
     chosen: dict[Node, Node] = {}
     for node, digest in fingerprints(*roots).items():
-        place: Hashable = tuple(chosen[source_node] for source_node in node.inputs)
+        origin: Hashable = tuple(chosen[source_node] for source_node in node.inputs)
         if isinstance(node, Source):
-            place = node.data.reader.version() or id(node.data.reader)
-        chosen[node] = first.setdefault((digest or id(node), place), node)
+            origin = node.data.reader.version() or id(node.data.reader)
+        chosen[node] = first.setdefault((digest or id(node), origin), node)
     return chosen
 
 

@@ -88,8 +88,8 @@ def match(
                     linear.keep[end] = keys.keep
 
 
-def _alike(one: Schema, mine: tuple[str, ...], other: Schema, theirs: tuple[str, ...]) -> bool:
+def _alike(left: Schema, left_keys: tuple[str, ...], right: Schema, right_keys: tuple[str, ...]) -> bool:
     """Whether columns are equal where keys are, and each row has one key."""
-    kinds = [one[name].kind for name in mine]
-    plain = not any(one[name].ranged for name in mine) and not {Kind.FLOAT, Kind.ANY} & set(kinds)
-    return plain and kinds == [other[name].kind for name in theirs]
+    kinds = [left[name].kind for name in left_keys]
+    plain = not any(left[name].ranged for name in left_keys) and not {Kind.FLOAT, Kind.ANY} & set(kinds)
+    return plain and kinds == [right[name].kind for name in right_keys]

@@ -40,8 +40,8 @@ def until_failure(
     read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, failure: Failure
 ) -> Iterator[list[Batch]]:
     """A share of a source in batches, to its end or to the first failure of the run."""
-    with closing(batches(read, share, progress)) as found:
-        yield from iter(failure.guard(f"reading {read.data.name}", lambda: next(found, None), None), None)
+    with closing(batches(read, share, progress)) as read_batches:
+        yield from iter(failure.guard(f"reading {read.data.name}", lambda: next(read_batches, None), None), None)
 
 
 def batches(
@@ -97,18 +97,18 @@ def _lots(
 ) -> Generator[Batch, None, None]:
     """Batches of a share, of about `BYTES_PER_LOT` bytes each, or more if they are counted; all counts leave once."""
     schema = read.data.reader.schema.select(read.columns)
-    found = read.data.batches(schema.names, share=share, progress=progress)
-    return _batched(_within(found, CAPACITY // share[1], read.data.name), schema, counted)
+    frames = read.data.batches(schema.names, share=share, progress=progress)
+    return _batched(_within(frames, CAPACITY // share[1], read.data.name), schema, counted)
 
 
-def handed(read: Read, found: Iterator[pl.DataFrame]) -> Generator[Batch, None, None]:
+def handed(read: Read, frames: Iterator[pl.DataFrame]) -> Generator[Batch, None, None]:
     """The same of frames with a source's columns that somebody else has read, who knows that they are not too many."""
-    return _batched(found, read.data.reader.schema.select(read.columns), Gathered(1))
+    return _batched(frames, read.data.reader.schema.select(read.columns), Gathered(1))
 
 
-def _batched(found: Iterator[pl.DataFrame], schema: Schema, counted: Gathered) -> Generator[Batch, None, None]:
+def _batched(read_frames: Iterator[pl.DataFrame], schema: Schema, counted: Gathered) -> Generator[Batch, None, None]:
     dense, repeats = Dense.of(schema), Repeats(schema)
-    for frames in _gathered(found):
+    for frames in _gathered(read_frames):
         if WEIGHT in frames[0].columns:
             yield Batch(pl.concat(frames), schema)
         elif dense is None or not dense.add(frames):

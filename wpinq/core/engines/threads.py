@@ -84,9 +84,9 @@ class Threads:
         if self._rows > FEW:
             self._workers = self._workers or self._started()
             few, self._few = self._few, []
-            for one in few:
+            for change in few:
                 self._turn = (self._turn + 1) % self._threads
-                self._workers.hand(self._turn, self._cut, *one)
+                self._workers.hand(self._turn, self._cut, *change)
 
     def emit(self) -> Batch:
         """The change of the step's output; it is asked for once."""

@@ -67,8 +67,8 @@ def load() -> ctypes.CDLL | None:
     """The library, if it was compiled from the sources beside it."""
     try:
         library = ctypes.CDLL(str(LIBRARY))
-        found = ctypes.c_char * (len(digest()) + 1)
-        if found.in_dll(library, "wpinq_source").value != digest():
+        source = ctypes.c_char * (len(digest()) + 1)
+        if source.in_dll(library, "wpinq_source").value != digest():
             return None
     except (OSError, ValueError):
         return None
@@ -120,12 +120,12 @@ def count(numbers: Weights, low: int, counts: Weights) -> None:
 def find(library: ctypes.CDLL, ids: Words, weights: Weights, tie: int, wanted: Words) -> Weights:
     """The weights of identities among others, which are in order, first words side by side; 0 where absent."""
     wanted, weights = np.ascontiguousarray(wanted), np.ascontiguousarray(weights)
-    found = np.empty(len(wanted), np.int64)
+    result = np.empty(len(wanted), np.int64)
     firsts, seconds = ids[:, 0].ctypes.data, ids[:, 1].ctypes.data
     library.wpinq_find(
-        len(ids), firsts, seconds, weights.ctypes.data, tie, len(wanted), wanted.ctypes.data, found.ctypes.data
+        len(ids), firsts, seconds, weights.ctypes.data, tie, len(wanted), wanted.ctypes.data, result.ctypes.data
     )
-    return found
+    return result
 
 
 def merge(library: ctypes.CDLL, runs: Sequence[tuple[Words, Weights]]) -> tuple[Words, Weights, int]:
@@ -133,16 +133,16 @@ def merge(library: ctypes.CDLL, runs: Sequence[tuple[Words, Weights]]) -> tuple[
 
     What cancels is left out.
     """
-    size, given, tie = sum(len(ids) for ids, _ in runs), [], ctypes.c_int64()
+    size, arguments, tie = sum(len(ids) for ids, _ in runs), [], ctypes.c_int64()
     for ids, weights in runs:
-        given += [len(ids), *(one.ctypes.data for one in (ids[:, 0], ids[:, 1], weights))]
+        arguments += [len(ids), *(array.ctypes.data for array in (ids[:, 0], ids[:, 1], weights))]
     words, sums = np.empty((2, size), np.uint64), np.empty(size, np.int64)
-    found = library.wpinq_merge(*given, *(one.ctypes.data for one in (*words, sums)), ctypes.byref(tie))
-    return words.T[:found], sums[:found], tie.value
+    count = library.wpinq_merge(*arguments, *(array.ctypes.data for array in (*words, sums)), ctypes.byref(tie))
+    return words.T[:count], sums[:count], tie.value
 
 
-def digit(library: ctypes.CDLL, words: Words, limit: int, place: int, noise: Weights) -> int:
+def digit(library: ctypes.CDLL, words: Words, limit: int, shift: int, noise: Weights) -> int:
     """Add one digit of both variables of each bin to its noise, by its two words; how many words are the limit."""
     words = np.ascontiguousarray(words)
-    ties: int = library.wpinq_digit(len(noise), words.ctypes.data, limit, place, noise.ctypes.data)
+    ties: int = library.wpinq_digit(len(noise), words.ctypes.data, limit, shift, noise.ctypes.data)
     return ties

@@ -15,8 +15,8 @@ QUOTAS = (("/sys/fs/cgroup/cpu.max",), ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "
 
 def cores() -> int:
     """How many threads of this process are busy at once."""
-    told = os.environ.get(THREADS, "")
-    most = int(told) if told.isdecimal() else MOST_THREADS
+    setting = os.environ.get(THREADS, "")
+    most = int(setting) if setting.isdecimal() else MOST_THREADS
     return max(1, min(machine(), most))
 
 

@@ -70,8 +70,8 @@ def compiled(plain: Callable[P, R]) -> Callable[P, R]:
         library = sys.modules["wpinq.core.kernels"].LIB
         if library is None:
             return plain(*arguments, **keywords)
-        given = [_converted(code, item) for code, item in zip(codes, _unpacked(arguments), strict=True)]
-        return cast(R, give(getattr(library, name)(*given)))
+        converted = [_converted(code, item) for code, item in zip(codes, _unpacked(arguments), strict=True)]
+        return cast(R, give(getattr(library, name)(*converted)))
 
     return run
 
@@ -94,20 +94,20 @@ def _unpacked(arguments: tuple[Any, ...]) -> Iterator[Any]:
             yield argument
 
 
-def _converted(code: str, given: Any) -> Any:
+def _converted(code: str, value: Any) -> Any:
     if code == "n":
-        return int(given)
+        return int(value)
     if code == "x":
-        return float(given)
+        return float(value)
     if code == "r":
-        source = given.bit_generator.ctypes
+        source = value.bit_generator.ctypes
         return _Draws(ctypes.cast(source.next_double, ctypes.c_void_p), source.state_address)
-    if given.dtype != ARRAYS[code] or not given.flags.c_contiguous:
-        raise TypeError(f"a kernel takes a contiguous array of {ARRAYS[code]}; found one of {given.dtype}.")
-    return _Array(given.ctypes.data, len(given))
+    if value.dtype != ARRAYS[code] or not value.flags.c_contiguous:
+        raise TypeError(f"a kernel takes a contiguous array of {ARRAYS[code]}; found one of {value.dtype}.")
+    return _Array(value.ctypes.data, len(value))
 
 
-def _viewed(given: Any) -> Any:
-    if isinstance(given, tuple):
-        return tuple(map(_viewed, given))
-    return memoryview(given) if isinstance(given, np.ndarray) else given  # type: ignore[arg-type]  # mypy sees no buffer
+def _viewed(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_viewed, value))
+    return memoryview(value) if isinstance(value, np.ndarray) else value  # type: ignore[arg-type]  # mypy sees no buffer

@@ -42,10 +42,10 @@ SAMPLE = 16
 class Scratch(Protocol):
     """A place on disk."""
 
-    def write(self, pages: Sequence[memoryview], place: int) -> None:
+    def write(self, pages: Sequence[memoryview], offset: int) -> None:
         """Write all pages from a place on."""
 
-    def read(self, pages: Sequence[memoryview], place: int) -> None:
+    def read(self, pages: Sequence[memoryview], offset: int) -> None:
         """Read all pages from a place on."""
 
     def mapped(self, size: int) -> Any:
@@ -124,12 +124,12 @@ class Partitions:
         """Distinct identities in order with their weights, piece by piece; of what is appended meanwhile, none."""
         for rows, fold in self._folds():
             words, weights = np.empty((2, rows), np.uint64), np.empty(rows, np.int64)
-            found = fold(words, weights)
-            yield words.T[:found], weights[:found]
+            count = fold(words, weights)
+            yield words.T[:count], weights[:count]
 
     def all(self) -> tuple[Words, Weights]:
         """The same at once; on disk, mapped to memory, if there is no room for it."""
-        rows, found = self.rows, 0
+        rows, count = self.rows, 0
         if rows == 0 or self._memory is None or self._memory.take(24 * rows):
             whole = np.empty(3 * rows, np.uint64)
             if self._memory is not None:
@@ -138,8 +138,8 @@ class Partitions:
             whole = np.frombuffer(self._memory.scratch().mapped(24 * rows), np.uint64)
         words, weights = whole[: 2 * rows].reshape(2, rows), whole[2 * rows :].view(np.int64)
         for _, fold in self._folds():
-            found += fold(words[:, found:], weights[found:])
-        return words.T[:found], weights[:found]
+            count += fold(words[:, count:], weights[count:])
+        return words.T[:count], weights[:count]
 
     def _folds(self) -> Iterator[tuple[int, Callable[[Words, Weights], int]]]:
         """For some partitions at a time how many rows they have, and what adds them up, once, and frees their pages."""
@@ -156,9 +156,9 @@ class Partitions:
             self._at.ctypes.data, self._free.ctypes.data, self._left, self._partition.ctypes.data,
             self._filled.ctypes.data, self._current.ctypes.data, BITS,
         )  # fmt: skip
-        found = getattr(self._library, name)(ctypes.byref(pages), *arguments)
+        result = getattr(self._library, name)(ctypes.byref(pages), *arguments)
         self._left = pages.left
-        return found
+        return result
 
     def _append(self, ids: Words, weights: Weights) -> None:
         weights = np.ascontiguousarray(weights, np.int64)
@@ -211,18 +211,18 @@ class Partitions:
         ends = np.searchsorted(self._partition[order], np.arange(first, last + 1))
         rows = np.concatenate([[0], np.cumsum(self._filled[order], dtype=np.int64)])[ends]
         table = np.empty(3 * (2 ** _bits(int(np.diff(rows).max())) + 1), np.uint64)
-        found: int = self._call(
+        count: int = self._call(
             "wpinq_fold", last - first, ends.ctypes.data, order.ctypes.data, table.ctypes.data,
             words[0].ctypes.data, words[1].ctypes.data, weights.ctypes.data,
         )  # fmt: skip
         self._release(read)
-        return found
+        return count
 
     def _folded(self, layout: tuple[Integers, Integers], first: int, last: int, words: Words, weights: Weights) -> int:
         """The same, and free their pages."""
-        (order, ends), found = layout, self._fold(layout, first, last, words, weights)
+        (order, ends), count = layout, self._fold(layout, first, last, words, weights)
         self._release(order[ends[first] : ends[last]])
-        return found
+        return count
 
     def _thin(self) -> bool:
         """Make equal identities in memory one, if a look at some partitions tells that it halves them; whether so."""
@@ -269,12 +269,12 @@ class Partitions:
             self._grow(anyway=True)
         self._left -= count
         pages = self._free[self._left : self._left + count].copy()
-        self._filled[pages], place = ROWS, 0
+        self._filled[pages], start = ROWS, 0
         for ends, scratch in zip(self._spilled, self._scratches, strict=False):  # none of the first while thinning
-            some = pages[place : place + int(ends[last] - ends[first])]
+            some = pages[start : start + int(ends[last] - ends[first])]
             self._partition[some] = np.repeat(np.arange(first, last), np.diff(ends[first : last + 1]))
             scratch.read(self._views(some), 8 * PAGE * int(ends[first]))
-            place += len(some)
+            start += len(some)
         return pages
 
 

@@ -78,9 +78,9 @@ def first(
     """Let each person keep the first of the rows that stay: of one value so many, and of these so many in all."""
     size = 0 if values is None or not len(values) else int(values.max()) + 1
     last, alike = np.full(size, -1, np.int32), np.empty(size, np.int64)
-    given = None if values is None else values.ctypes.data
+    pointer = None if values is None else values.ctypes.data
     library.wpinq_first(
-        len(people), people.ctypes.data, given, per, most, last.ctypes.data, alike.ctypes.data, stays.ctypes.data
+        len(people), people.ctypes.data, pointer, per, most, last.ctypes.data, alike.ctypes.data, stays.ctypes.data
     )
 
 

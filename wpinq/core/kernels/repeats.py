@@ -29,9 +29,9 @@ def of_ids(library: ctypes.CDLL, ids: Words, weights: Counts) -> tuple[Rows, Cou
     size, ids, weights = len(ids), np.ascontiguousarray(ids), np.ascontiguousarray(weights)
     rows, sums, bits = np.empty(size, np.int64), np.empty(size, np.int64), size.bit_length() + 1
     table = np.zeros(1 << bits, np.int32)
-    found = library.wpinq_equal(size, *(one.ctypes.data for one in (ids, weights)), bits,
-                                *(one.ctypes.data for one in (table, rows, sums)))  # fmt: skip
-    return rows[:found], sums[:found]
+    count = library.wpinq_equal(size, *(array.ctypes.data for array in (ids, weights)), bits,
+                                *(array.ctypes.data for array in (table, rows, sums)))  # fmt: skip
+    return rows[:count], sums[:count]
 
 
 def of_views(library: ctypes.CDLL, views: Views) -> tuple[Rows, Counts]:
@@ -48,5 +48,5 @@ def of_words(library: ctypes.CDLL, words: Words) -> tuple[Rows, Counts]:
 def _repeats(size: int, kernel: Any, *values: Any) -> tuple[Rows, Counts]:
     rows, counts = np.empty(size, np.int64), np.empty(size, np.int64)
     table = np.zeros((2**BITS, 3), np.uint64)
-    found = kernel(size, *values, BITS, table.ctypes.data, rows.ctypes.data, counts.ctypes.data)
-    return rows[:found], counts[:found]
+    count = kernel(size, *values, BITS, table.ctypes.data, rows.ctypes.data, counts.ctypes.data)
+    return rows[:count], counts[:count]

@@ -179,10 +179,10 @@ class Pool:
     def give(self) -> tuple[Rows, Rows]:
         """The rows that came to stay since this was last asked, and those that stay no longer."""
         rows = np.empty(self.live, np.uint32)
-        given = self._library.wpinq_give(self._current(), rows.ctypes.data)
+        count = self._library.wpinq_give(self._current(), rows.ctypes.data)
         left, self._left = self._left[: self._pool.gone], np.empty(self.live, np.uint32)
         self._pool.gone = 0
-        return rows[:given], left
+        return rows[:count], left
 
     def held(self) -> npt.NDArray[np.bool_]:
         """For each row whether it may still be needed."""

@@ -70,9 +70,9 @@ class Sums:
     def take(self) -> tuple[Words, Weights]:
         """All identities, each once and in order, with their weights; the table is empty afterwards."""
         partitions = self._scattered()
-        kept = self._items() if partitions is None else partitions.all()
+        items = self._items() if partitions is None else partitions.all()
         self._clear(SMALL)
-        return kept
+        return items
 
     def blocks(self) -> Iterator[tuple[Words, Weights]]:
         """The same piece by piece, so that little memory is needed beside the table."""
@@ -111,9 +111,9 @@ class Sums:
     def _items(self) -> tuple[Words, Weights]:
         most = int(self._used[0]) + bool(self._slots[-1, 2])  # the identity zero is not among those in use
         words, weights = np.empty((2, most), np.uint64), np.empty(most, np.int64)
-        pointers = (one.ctypes.data for one in (*words, weights))
-        found = self._library.wpinq_items(self._slots.ctypes.data, self._bits, *pointers)
-        return words.T[:found], weights[:found]
+        pointers = (array.ctypes.data for array in (*words, weights))
+        count = self._library.wpinq_items(self._slots.ctypes.data, self._bits, *pointers)
+        return words.T[:count], weights[:count]
 
     def _clear(self, bits: int) -> None:
         self._bits, self._slots, self._used = bits, np.zeros((2**bits + 1, 3), np.uint64), np.zeros(1, np.int64)

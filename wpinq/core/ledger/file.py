@@ -83,7 +83,7 @@ class FileStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path.parent.resolve() / path.name
-        self.place = f"ledger {path}"
+        self.label = f"ledger {path}"
         self._secret, self._head, self._lock = (self._beside(end) for end in (".secret", ".head", ".lock"))
         self._key: tuple[int, int] | None = None
         with self._trouble():
@@ -254,15 +254,15 @@ class FileStore:
         try:
             yield
         except RefusedError as refused:
-            raise LedgerError(f"{self.place}: {refused}") from None
+            raise LedgerError(f"{self.label}: {refused}") from None
         except WpinqError:
             raise
         except (sqlite3.Error, UnicodeDecodeError) as error:  # whose message quotes what is damaged
             advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
-            raise LedgerError(f"{self.place}: {advice}.") from None
+            raise LedgerError(f"{self.label}: {advice}.") from None
         except OSError as error:
             advice = "it needs a directory that is writable and has room"
-            raise LedgerError(f"{self.place}: {error.strerror}; {advice}.") from None
+            raise LedgerError(f"{self.label}: {error.strerror}; {advice}.") from None
 
 
 class FilePages:

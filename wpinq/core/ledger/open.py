@@ -168,7 +168,7 @@ def placed(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Stor
         return MemoryStore(chain.head(secret, None)), secret
     store = FileStore(path)
     if store.fresh and not new:
-        raise LedgerError(f"{store.place}: there is none; give a budget to open a new one.")
+        raise LedgerError(f"{store.label}: there is none; give a budget to open a new one.")
     return store, store.opened(secret or Secret.from_environment())
 
 
@@ -178,4 +178,4 @@ def check_place(path: Path) -> None:
     if store.fresh or store.foreign:
         right = path.with_name(f"{path.name}.ledger")
         hint = f"the ledger of {path.name} is {right}" if right.exists() else "check the path"
-        raise LedgerError(f"{store.place}: there is none; {hint}.")
+        raise LedgerError(f"{store.label}: there is none; {hint}.")

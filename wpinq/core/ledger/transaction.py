@@ -143,9 +143,9 @@ class Transaction:
         Raises:
             LedgerError: A version is closed, now or before; no digest was set.
         """
-        codes = {key(*one[:2]): self.coded(*one) for one in seals}
-        differ = [one for one in seals if not self._fits(key(*one[:2]), codes[key(*one[:2])])]
-        for version in dict.fromkeys(one.version for one in differ):
+        codes = {key(*entry[:2]): self.coded(*entry) for entry in seals}
+        differ = [entry for entry in seals if not self._fits(key(*entry[:2]), codes[key(*entry[:2])])]
+        for version in dict.fromkeys(entry.version for entry in differ):
             self.close(version)
         for question, version, _ in seals:
             self.refuse_closed(version)

@@ -241,7 +241,7 @@ class Measurement(ChargedQuery):
         """What `observe_many` gives for one bin, without a frame or arrays."""
         histogram, words = self._settled()
         known = identity(codes, self._identity_key)
-        true, grid, noise = histogram.weight(codes, known), self._mechanism.grid, self._mechanism.one(words, known)
+        true, grid, noise = histogram.weight(codes, known), self._mechanism.grid, self._mechanism.draw_one(words, known)
         total = true + noise if grid == 1 else int(true) * grid + noise
         return int(total) if self._whole else float(total) / self._unit
 

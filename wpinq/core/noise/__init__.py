@@ -63,7 +63,7 @@ class Mechanism(Protocol):
         """Draw the noise of each identity (shape (n, 2), uint64), in steps."""
         ...
 
-    def one(self, words: Words, identity: bytes) -> int:
+    def draw_one(self, words: Words, identity: bytes) -> int:
         """Draw the noise of one identity, given as its 16 bytes: the same, without arrays."""
         ...
 

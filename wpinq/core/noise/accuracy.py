@@ -66,16 +66,16 @@ def epsilon_within(noise: Callable[[Fraction], Mechanism], l1: Fraction, within:
         scale = l1 / epsilon
         if not SMALLEST <= scale <= LARGEST:
             return scale < SMALLEST
-        own = noise(scale)
-        return own.half_width(level) <= within * own.grid
+        mechanism = noise(scale)
+        return mechanism.half_width(level) <= within * mechanism.grid
 
     spread = -math.log1p(-float(level)) if 2 * level < 1 else -math.log(float(rest))
     return least(enough, l1 / within * Fraction(spread))
 
 
-def least(enough: Callable[[Fraction], bool], near: Fraction) -> Fraction:
+def least(enough: Callable[[Fraction], bool], start: Fraction) -> Fraction:
     """The least number of four significant digits that is enough, as all larger ones are; `near` it, or not."""
-    guess = math.floor(math.log10(near))
+    guess = math.floor(math.log10(start))
     low, high = _DIGITS * (guess - 1), _DIGITS * (guess + 1)
     while enough(_number(low)):
         low -= _DIGITS

@@ -40,10 +40,10 @@ class Blocks:
     @cached_property
     def limits(self) -> NDArray[np.uint32]:
         """The first 32 binary places of the cumulated probabilities, and all ones for all further blocks."""
-        found: list[int] = []
-        while not found or found[-1] < (1 << FIRST) - 1:
-            found.append(self._places(len(found), FIRST))
-        return np.array(found, np.uint32)
+        limits_: list[int] = []
+        while not limits_ or limits_[-1] < (1 << FIRST) - 1:
+            limits_.append(self._places(len(limits_), FIRST))
+        return np.array(limits_, np.uint32)
 
     @cached_property
     def exponent(self) -> Fraction:
@@ -69,7 +69,7 @@ class Blocks:
                 drawn = drawn << WORD | further(depth)
         return block
 
-    def stays(self, block: int, place: int, first: int, further: Callable[[int], int]) -> bool:
+    def stays(self, block: int, offset: int, first: int, further: Callable[[int], int]) -> bool:
         """Whether a place in a block is accepted: with probability exp(-place (2 block 2^shift + place) / (2 square)).
 
         Args:
@@ -78,7 +78,7 @@ class Blocks:
             first: The first 32 bits of another endless number below 1, which is compared with the probability.
             further: Gives its word of a depth, from 1 on.
         """
-        rate = Fraction(place * ((block << self.shift + 1) + place)) / (2 * self.square)
+        rate = Fraction(offset * ((block << self.shift + 1) + offset)) / (2 * self.square)
         if not rate:
             return True
         drawn, depth = first, 0
@@ -113,14 +113,14 @@ def cumulated(exponent: Fraction, bits: int, *, half: bool = False) -> tuple[lis
         bits: Precision.
         half: Count the first term half.
     """
-    one = 1 << bits
-    (low, high), (factor, factor_high) = (one, one), exp_bounds(exponent, bits)
+    unit = 1 << bits
+    (low, high), (factor, factor_high) = (unit, unit), exp_bounds(exponent, bits)
     less, less_high = exp_bounds(2 * exponent, bits)
-    lows, highs = [one >> half], [one >> half]
-    while high > 1 or factor_high > one - (one >> 6):
+    lows, highs = [unit >> half], [unit >> half]
+    while high > 1 or factor_high > unit - (unit >> 6):
         low, high = low * factor >> bits, -(-high * factor_high >> bits)
         factor, factor_high = factor * less >> bits, -(-factor_high * less_high >> bits)
         lows.append(low)
         highs.append(high)
-    rest = -(-high * factor_high // (one - factor_high))
+    rest = -(-high * factor_high // (unit - factor_high))
     return list(accumulate([*lows, 0])), list(accumulate([*highs, rest]))

@@ -60,7 +60,7 @@ class TreeNode(NamedTuple):
 
     segment: int
     level: int
-    place: int
+    position: int
     sign: int
 
 
@@ -101,9 +101,9 @@ class Segment:
             low = many - many % group
             high = min(low + group, held)
             if many - low <= high - many:
-                result += [TreeNode(self.number, level, place, 1) for place in range(low, many)]
+                result += [TreeNode(self.number, level, index, 1) for index in range(low, many)]
             else:
-                result += [TreeNode(self.number, level, place, -1) for place in range(many, high)]
+                result += [TreeNode(self.number, level, index, -1) for index in range(many, high)]
                 low += group
             many = low // group
         return [*result, self.whole] if many else result
@@ -118,7 +118,7 @@ class Segment:
 def segment(number: int) -> Segment:
     """The tree of a segment: of all odd bases that of the least error."""
     length = (GROWTH - 1) * GROWTH**number
-    return min((_tree(number, length, base) for base in BASES), key=lambda found: found[0])[1]
+    return min((_tree(number, length, base) for base in BASES), key=lambda tree: tree[0])[1]
 
 
 def parts(epoch: int) -> list[TreeNode]:

@@ -42,9 +42,9 @@ def histogram_digest(key: bytes, identities: NDArray[Any], weights: NDArray[Any]
         raise InternalError("histogram_digest: identities and weights differ in number.")
     for piece in pieces(max(len(identities), 1)):  # a copy of all would be as large as the histogram
         blocks, masks = checked(identities[piece]), _limbs(weights[piece])
-        kept = (masks[:, 0] | masks[:, 1]) != 0
-        if not kept.all():
-            blocks, masks = blocks[kept], masks[kept]
+        nonzero = (masks[:, 0] | masks[:, 1]) != 0
+        if not nonzero.all():
+            blocks, masks = blocks[nonzero], masks[nonzero]
         for half in (0, 1):
             tags = words.pair(words.pair(blocks, half) ^ masks, half)
             total += _sum(tags) << (128 * half)
@@ -62,4 +62,4 @@ def _sum(tags: NDArray[np.uint64]) -> int:
     whole = len(tags) // 64 * 64  # rows of 64 numbers are added at once, several times as fast as one by one
     parts = tags[:whole].view("<u4").reshape(-1, 256).sum(axis=0, dtype=np.uint64).reshape(64, 4)
     halves = (parts.sum(axis=0) + tags[whole:].view("<u4").sum(axis=0, dtype=np.uint64)).tolist()
-    return sum(int(half) << (32 * place) for place, half in enumerate(halves))
+    return sum(int(half) << (32 * index) for index, half in enumerate(halves))

@@ -55,8 +55,8 @@ class PermuteAndFlip:
 
     def _flip(self, words: WordSource, rows: NDArray[np.uint64], losses: NDArray[Any], turn: int) -> NDArray[np.bool_]:
         """Flip the coins of all candidates."""
-        levels, place = np.unique(losses, return_inverse=True)
-        limits = np.array([self._word(int(level), 0) for level in levels.tolist()], np.uint64)[place]
+        levels, index = np.unique(losses, return_inverse=True)
+        limits = np.array([self._word(int(level), 0) for level in levels.tolist()], np.uint64)[index]
         drawn = words.pair(rows, _number(turn, FIRST_COIN))[:, 0]
         taken: NDArray[np.bool_] = (drawn < limits) | (losses == 0)
         for row in np.flatnonzero((drawn == limits) & (losses != 0)).tolist():

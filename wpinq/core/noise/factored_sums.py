@@ -111,10 +111,10 @@ def factors(horizon: int) -> Sums:
     return Sums(horizon)
 
 
-def _product(one: Floats, other: Floats, size: int) -> Floats:
+def _product(first: Floats, second: Floats, size: int) -> Floats:
     """The first terms of the product of two series."""
-    wide = 1 << (len(one) + len(other)).bit_length()
-    return np.asarray(np.fft.irfft(np.fft.rfft(one, wide) * np.fft.rfft(other, wide), wide)[:size])
+    wide = 1 << (len(first) + len(second)).bit_length()
+    return np.asarray(np.fft.irfft(np.fft.rfft(first, wide) * np.fft.rfft(second, wide), wide)[:size])
 
 
 @dataclass
@@ -146,9 +146,9 @@ class Running:
             last = min(epoch, self.epoch + PIECE)
             drawn = draw(0, self.epoch, last).astype(np.float64)
             powers = np.power(self.sums.points[:, None], np.arange(last - self.epoch - 1, -1, -1))
-            kept = self.sums.points ** (last - self.epoch)
-            self.state = kept * self.state + powers @ drawn
-            self.sizes = kept * self.sizes + powers @ np.abs(drawn)
+            factor = self.sums.points ** (last - self.epoch)
+            self.state = factor * self.state + powers @ drawn
+            self.sizes = factor * self.sizes + powers @ np.abs(drawn)
             self.epoch = last
         grid = math.sqrt(self.square) / 2**PLACES
         total = grid * float(self.sums.parts @ self.state)
@@ -174,5 +174,5 @@ def exactly(sums: Sums, square: Fraction, first: list[int], second: list[int]) -
             state = (state * power >> BITS) + (((z << PLACES) + 3 * y) << BITS)
         total += int(Fraction(part) * 2**BITS) * state
     grid = math.isqrt(square.numerator * 4**BITS // square.denominator)
-    found: int = (total * grid + (1 << (3 * BITS + 2 * PLACES - 1))) >> (3 * BITS + 2 * PLACES)
-    return found
+    noise: int = (total * grid + (1 << (3 * BITS + 2 * PLACES - 1))) >> (3 * BITS + 2 * PLACES)
+    return noise

@@ -100,7 +100,7 @@ class DiscreteGaussian:
             left = left[again]
         return noise
 
-    def one(self, words: Words, identity: bytes) -> int:
+    def draw_one(self, words: Words, identity: bytes) -> int:
         """Draw the noise of one identity, given as its block: the same as `draw`."""
         return int(self.draw(words, np.frombuffer(identity, "<u8").reshape(1, 2))[0])
 
@@ -147,9 +147,9 @@ class DiscreteGaussian:
             return int(words.pair(identity, number(turn, depth))[0, side])
 
         shift = self._blocks.shift
-        block, place = self._blocks.find(first >> 32, partial(further, side=0)), second & ((1 << shift) - 1)
-        size, negative = (block << shift) + place, bool(second >> 63)
-        if not self._blocks.stays(block, place, first & 0xFFFFFFFF, partial(further, side=1)):
+        block, offset = self._blocks.find(first >> 32, partial(further, side=0)), second & ((1 << shift) - 1)
+        size, negative = (block << shift) + offset, bool(second >> 63)
+        if not self._blocks.stays(block, offset, first & 0xFFFFFFFF, partial(further, side=1)):
             return None
         return None if shift and negative and not size else -size if negative else size
 
@@ -177,9 +177,9 @@ def plain(tables: Tables, words: NDArray[np.uint64], noise: NDArray[np.int64], s
     chosen = (first >> np.uint64(32)).astype(np.uint32)
     block = np.searchsorted(tables.limits, chosen)
     undecided = tables.limits[block] == chosen
-    place, negative = second & np.uint64((1 << tables.shift) - 1), (second >> np.uint64(63)).astype(np.bool_)
+    offset, negative = second & np.uint64((1 << tables.shift) - 1), (second >> np.uint64(63)).astype(np.bool_)
     up = tables.shift - 26
-    part = place >> np.uint64(up) if up >= 0 else place << np.uint64(-up)
+    part = offset >> np.uint64(up) if up >= 0 else offset << np.uint64(-up)
     area = (part * ((block.astype(np.uint64) << np.uint64(27)) + part)) >> np.uint64(28)
     exponent = (area * np.uint64(tables.rate)) >> np.uint64(32)
     rest = exponent & np.uint64((1 << 22) - 1)
@@ -187,7 +187,7 @@ def plain(tables: Tables, words: NDArray[np.uint64], noise: NDArray[np.int64], s
     chance = ((tables.exps[exponent >> np.uint64(22)].astype(np.uint64) * factor) >> np.uint64(31)).astype(np.int64)
     over = (first & low).astype(np.int64) - chance
     undecided |= np.abs(over) <= MARGIN
-    size = (block.astype(np.int64) << np.int64(tables.shift)) + place.astype(np.int64)
+    size = (block.astype(np.int64) << np.int64(tables.shift)) + offset.astype(np.int64)
     refused = (over >= 0) | ((size == 0) & negative & bool(tables.shift))
     noise[:] = np.where(refused | undecided, 0, np.where(negative, -size, size))
     state[:] = np.where(undecided, OPEN, np.where(refused, REJECTED, ACCEPTED))

@@ -87,10 +87,10 @@ def shift_of(epsilon: Fraction, delta: Fraction) -> Fraction:
 def holds(shift: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     """Whether continuous noise is known to be (epsilon, delta) for a shift of so many standard deviations."""
     bits = 96 + (int(1 / delta) + 1).bit_length() + int(epsilon * 3 / 2)
-    one, far = 1 << bits, epsilon / shift
-    above = below(shift / 2 - far, bits)[1]
-    less = below(-shift / 2 - far, bits)[0]
-    return above - less * one // (exp_bounds(epsilon, bits)[1] or 1) <= delta * one
+    unit, distance = 1 << bits, epsilon / shift
+    above = below(shift / 2 - distance, bits)[1]
+    less = below(-shift / 2 - distance, bits)[0]
+    return above - less * unit // (exp_bounds(epsilon, bits)[1] or 1) <= delta * unit
 
 
 def below(x: Fraction, bits: int) -> tuple[int, int]:
@@ -103,10 +103,10 @@ def below(x: Fraction, bits: int) -> tuple[int, int]:
     >>> low / 2**60, high - low < 4
     (0.02275..., True)
     """
-    one = 1 << bits
+    unit = 1 << bits
     if x > 0:
         low, high = below(-x, bits)
-        return one - high, one - low
+        return unit - high, unit - low
     square = x * x
     if square > 3 * bits:
         return 0, 1
@@ -123,7 +123,7 @@ def below(x: Fraction, bits: int) -> tuple[int, int]:
     out = 2 * work - bits
     half_low = low * curve_low * (1 << work) // root_high
     half_high = -(-high * curve_high * (1 << work) // root_low)
-    return max(0, (one >> 1) - (half_high >> out) - 1), max(0, (one >> 1) - (half_low >> out))
+    return max(0, (unit >> 1) - (half_high >> out) - 1), max(0, (unit >> 1) - (half_low >> out))
 
 
 @lru_cache(64)

@@ -27,18 +27,18 @@ def tail_bounds(square: Fraction, k: int, bits: int) -> tuple[int, int]:
     >>> tail_bounds(Fraction(1), 1, 20)[1] / 2**20  # (1 - 1 / 2.50663) / 2
     0.3005...
     """
-    one = 1 << bits
+    unit = 1 << bits
     if k < 1:
-        return one - min(one, tail_bounds(square, 1 - k, bits)[1]), one
+        return unit - min(unit, tail_bounds(square, 1 - k, bits)[1]), unit
     width = 1 << max(0, (int(square / 2**14).bit_length() - 1) // 2)
     high, factor = (exp_bounds(Fraction(x) / (2 * square), bits)[1] for x in (k * k, width * (2 * k + width)))
     less = exp_bounds(Fraction(width**2) / square, bits)[1]
     total: int = high * (width + 1 if k * k >= square else 2 * width) // 2 + 1
-    while high > 1 or factor > one - (one >> 6):
+    while high > 1 or factor > unit - (unit >> 6):
         high, factor = -(-high * factor >> bits), -(-factor * less >> bits)
         total += width * high
-    total += width * -(-high * factor // (one - factor))
-    return 0, min(one, -(-total * one // _whole(square, bits)))
+    total += width * -(-high * factor // (unit - factor))
+    return 0, min(unit, -(-total * unit // _whole(square, bits)))
 
 
 def half_width(square: Fraction, level: Fraction) -> int:
@@ -61,8 +61,8 @@ def _half_width(square: Fraction, level: Fraction) -> int:
     def leaves(index: int) -> bool:
         return tail_bounds(square, index * step + 1, bits)[1] > rest * (1 << bits)
 
-    near = sigma * -NormalDist().inv_cdf(max(float(rest), 1e-300)) / step
-    low, high = max(-1, math.floor(near * 0.98) - 2), math.ceil(near * 1.02) + 2
+    guess = sigma * -NormalDist().inv_cdf(max(float(rest), 1e-300)) / step
+    low, high = max(-1, math.floor(guess * 0.98) - 2), math.ceil(guess * 1.02) + 2
     while low >= 0 and not leaves(low):
         low = low // 2 - 1
     while leaves(high):

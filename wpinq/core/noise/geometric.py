@@ -72,7 +72,7 @@ class DiscreteLaplace:
             _draw(words, rows[piece], thresholds(self.scale), noise[piece])
         return noise
 
-    def one(self, words: Words, identity: bytes) -> int:
+    def draw_one(self, words: Words, identity: bytes) -> int:
         """Draw the noise of one identity, given as its block: the same as `draw`, which settles what is rare."""
         *limits, tail = self._limits
         drawn = words.first(identity, len(limits) + 1)

@@ -59,9 +59,9 @@ class GridLaplace:
         """Draw the noise of each identity, in grid steps; see `DiscreteLaplace.draw`."""
         return self.steps.draw(words, identities)
 
-    def one(self, words: Words, identity: bytes) -> int:
+    def draw_one(self, words: Words, identity: bytes) -> int:
         """Draw the noise of one identity, in grid steps; see `DiscreteLaplace.one`."""
-        return self.steps.one(words, identity)
+        return self.steps.draw_one(words, identity)
 
     def half_width(self, level: Fraction) -> int:
         """Find the least number t of grid steps with P(|N| <= t) >= level, exactly."""

@@ -81,5 +81,5 @@ def lasting_threshold(
     wanted = math.log(l1) - math.log(chance.numerator) + math.log(chance.denominator)
     most = min(linf, l1)
     x, moments = log_moments(scales)
-    found = (moments + np.maximum(x * grid, x * grid * most - math.log(most)) + wanted) / x
-    return math.ceil(float(found.min()) * SLACK) + (least - 1) * grid
+    thresholds = (moments + np.maximum(x * grid, x * grid * most - math.log(most)) + wanted) / x
+    return math.ceil(float(thresholds.min()) * SLACK) + (least - 1) * grid

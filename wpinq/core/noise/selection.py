@@ -46,10 +46,10 @@ class PartitionSelection:
             weights: Shape (n,): in units of 1/resolution.
         """
         rows = checked(identities)
-        levels, place = np.unique(weights, return_inverse=True)
+        levels, index = np.unique(weights, return_inverse=True)
         limits = [self.places(int(level), WORD) for level in levels.tolist()]
-        always = np.array([limit >> WORD > 0 for limit in limits], np.bool_)[place]
-        first = np.array([limit % (1 << WORD) for limit in limits], np.uint64)[place]
+        always = np.array([limit >> WORD > 0 for limit in limits], np.bool_)[index]
+        first = np.array([limit % (1 << WORD) for limit in limits], np.uint64)[index]
         drawn = words.pair(rows, 0)[:, 0]
         kept: NDArray[np.bool_] = always | (drawn < first)
         for row in np.flatnonzero((drawn == first) & ~always).tolist():
@@ -71,35 +71,35 @@ class PartitionSelection:
 
     def bounds(self, n: int, bits: int) -> tuple[int, int]:
         """Bound 2^bits * pi(n) from below and above, for n >= 1."""
-        turn, one = _turn(self), 1 << bits
+        turn, unit = _turn(self), 1 << bits
         if n <= turn:
             low, high = self._rise(n, bits)
         else:
             left_low, left_high = self._fall(n - turn, turn, bits)
-            low, high = one - left_high, one - left_low
-        return max(0, min(low, one)), max(0, min(high, one))
+            low, high = unit - left_high, unit - left_low
+        return max(0, min(low, unit)), max(0, min(high, unit))
 
     def _rise(self, n: int, bits: int) -> tuple[int, int]:
         """Bound delta q (1 - q^n) / (q^n (1 - q))."""
         work = bits + 64 + _bits_of(n * self.epsilon)
-        one = 1 << work
+        unit = 1 << work
         (q_low, q_high), (p_low, p_high) = exp_bounds(self.epsilon, work), exp_bounds(n * self.epsilon, work)
         top, bottom = self.delta.numerator << bits, self.delta.denominator
-        low = top * q_low * (one - p_high) // (bottom * p_high * (one - q_low))
-        high = -(-top * q_high * (one - p_low) // (bottom * max(1, p_low) * max(1, one - q_high)))
+        low = top * q_low * (unit - p_high) // (bottom * p_high * (unit - q_low))
+        high = -(-top * q_high * (unit - p_low) // (bottom * max(1, p_low) * max(1, unit - q_high)))
         return low, high
 
     def _fall(self, m: int, turn: int, bits: int) -> tuple[int, int]:
         """Bound 1 - pi(n1 + m) = q^m (1 - pi(n1)) - (1 - q^m) delta q / (1 - q)."""
         work = bits + 64
-        one = 1 << work
+        unit = 1 << work
         (q_low, q_high), (p_low, p_high) = exp_bounds(self.epsilon, work), exp_bounds(m * self.epsilon, work)
         reached_low, reached_high = self._rise(turn, work)
         top, bottom = self.delta.numerator, self.delta.denominator
-        gain_low = top * q_low * (one - p_high) // (bottom * (one - q_low))
-        gain_high = -(-top * q_high * (one - p_low) // (bottom * max(1, one - q_high)))
-        low = (p_low * (one - reached_high) >> work) - gain_high
-        high = -(-p_high * (one - reached_low) >> work) - gain_low
+        gain_low = top * q_low * (unit - p_high) // (bottom * (unit - q_low))
+        gain_high = -(-top * q_high * (unit - p_low) // (bottom * max(1, unit - q_high)))
+        low = (p_low * (unit - reached_high) >> work) - gain_high
+        high = -(-p_high * (unit - reached_low) >> work) - gain_low
         return low >> 64, -(-high >> 64)
 
     def _tie(self, words: WordSource, identity: NDArray[np.uint64], weight: int) -> bool:
@@ -123,8 +123,8 @@ def selection(epsilon: Fraction, delta: Fraction, l1: int) -> PartitionSelection
         return PartitionSelection(epsilon, delta)
     bits = 128 + _bits_of(epsilon) + l1.bit_length() + max(0, (l1 / epsilon).__ceil__().bit_length())
     (p_low, _), (_, q_high) = exp_bounds(epsilon, bits), exp_bounds(epsilon / l1, bits)
-    one = 1 << bits  # (1/q - 1) / (1/p - 1) = p (1 - q) / (q (1 - p))
-    return PartitionSelection(epsilon / l1, delta * Fraction(p_low * (one - q_high), q_high * (one - p_low)))
+    unit = 1 << bits  # (1/q - 1) / (1/p - 1) = p (1 - q) / (q (1 - p))
+    return PartitionSelection(epsilon / l1, delta * Fraction(p_low * (unit - q_high), q_high * (unit - p_low)))
 
 
 @lru_cache(maxsize=256)
@@ -146,10 +146,10 @@ def _past(selection: PartitionSelection, n: int) -> bool:
     while True:
         low, high = selection._rise(n - 1, bits)
         q_low, q_high = exp_bounds(selection.epsilon, bits)
-        one, left = 1 << bits, 1 - selection.delta
-        if low * (one + q_low) > left * q_high * one:
+        unit, left = 1 << bits, 1 - selection.delta
+        if low * (unit + q_low) > left * q_high * unit:
             return True
-        if high * (one + q_high) < left * q_low * one:
+        if high * (unit + q_high) < left * q_low * unit:
             return False
         bits *= 2
 

@@ -36,12 +36,12 @@ def half_width_of_sum(parts: Sequence[tuple[Floats, float]], rest: float) -> flo
     >>> 59 < half_width_of_sum([(np.array([1.0]), 10.0)], 0.01) < 80
     True
     """
-    given = [(np.abs(weights[weights != 0]), scale) for weights, scale in parts]
-    most = 1 / max((float(weights.max()) * scale for weights, scale in given if len(weights)), default=1.0)
+    nonzero = [(np.abs(weights[weights != 0]), scale) for weights, scale in parts]
+    most = 1 / max((float(weights.max()) * scale for weights, scale in nonzero if len(weights)), default=1.0)
     best = math.inf
     for x in most * np.arange(1, 100) / 100:
         moments = math.log(2 / rest)
-        for weights, scale in given:
+        for weights, scale in nonzero:
             each, often = np.unique(weights, return_counts=True)
             r = 1 / scale
             logs = 2 * math.log(-math.expm1(-r)) - np.log(-np.expm1(x * each - r)) - np.log(-np.expm1(-x * each - r))

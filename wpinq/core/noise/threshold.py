@@ -82,22 +82,22 @@ def tail_bounds(scale: Fraction, k: int, bits: int) -> Bounds:
 
     P(N >= k) = r^k / (1 + r) for k >= 1, and by symmetry 1 - P(N >= 1 - k) else.
     """
-    one = 1 << bits
+    unit = 1 << bits
     if k < 1:
         low, high = tail_bounds(scale, 1 - k, bits)
-        return one - high, one - low
+        return unit - high, unit - low
     (low, high), (r_low, r_high) = exp_bounds(k / scale, bits), exp_bounds(1 / scale, bits)
-    return (low << bits) // (one + r_high), -(-(high << bits) // (one + r_low))
+    return (low << bits) // (unit + r_high), -(-(high << bits) // (unit + r_low))
 
 
 def any_bounds(chances: Iterable[tuple[Bounds, int]], bits: int) -> Bounds:
     """Bound 2^bits * P(at least one success), for independent trials, given as probabilities with their numbers."""
-    one = 1 << bits
-    low = high = one  # of the probability that none does
+    unit = 1 << bits
+    low = high = unit  # of the probability that none does
     for chance, trials in chances:
-        low = low * power(one - chance[1], trials, bits, up=False) >> bits
-        high = -(-high * power(one - chance[0], trials, bits, up=True) >> bits)
-    return one - high, one - low
+        low = low * power(unit - chance[1], trials, bits, up=False) >> bits
+        high = -(-high * power(unit - chance[0], trials, bits, up=True) >> bits)
+    return unit - high, unit - low
 
 
 def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
@@ -148,12 +148,12 @@ def ways(l1: int, linf: int, bins: int | None = None) -> list[list[tuple[int, in
     few = [(linf, full), (rest, 1 if rest else 0)]
     if bins >= l1:
         return [[(1, l1)], [(linf, full), (1, rest)], few]
-    found = [[(linf, full), (1, rest)]] if full + rest <= bins else []
+    splits = [[(linf, full), (1, rest)]] if full + rest <= bins else []
     most, left = divmod(l1 - bins, linf - 1)  # of N bins of 1 each, so many can be raised to C, and one by what is left
     last = [(linf, most), (left + 1, 1), (1, bins - most - 1)] if most < bins else [(linf, bins)]
     least = most + (left > 0)
     ends = [[(linf, least), (1, l1 - least * linf)]] if least <= full else []
-    return [*found, few, last, *ends]
+    return [*splits, few, last, *ends]
 
 
 @lru_cache(maxsize=256)

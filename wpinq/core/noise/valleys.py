@@ -49,7 +49,7 @@ class Valley(Protocol):
     def least(self) -> int:
         """The least loss."""
 
-    def loss(self, place: int) -> int:
+    def loss(self, position: int) -> int:
         """The loss of a place."""
 
     def within(self, loss: int) -> tuple[int, int]:
@@ -81,9 +81,9 @@ class Draws:
     def below(self, limit: int) -> int:
         """A whole number from 0 to limit - 1, each alike."""
         size = (limit - 1).bit_length()
-        while (found := self.bits(size)) >= limit:
+        while (number := self.bits(size)) >= limit:
             pass
-        return found
+        return number
 
     def chance(self, x: Fraction) -> bool:
         """True with probability exp(-x), for x >= 0."""
@@ -112,22 +112,22 @@ class ValleyChoice:
         sizes = [inner[0] - outer[0] + outer[1] - inner[1] for outer, inner in zip(blocks[1:], blocks, strict=False)]
         edges = self.edges(len(sizes))
         while True:
-            found = self._block(draws, sizes)
-            (start, _), (inner, end) = blocks[found + 1], blocks[found]
+            block = self._block(draws, sizes)
+            (start, _), (inner, end) = blocks[block + 1], blocks[block]
             before = inner - start
-            place = draws.below(sizes[found])
-            place = start + place if place < before else end + 1 + place - before
-            if draws.chance(self.rate * (valley.loss(place) - valley.least - edges[found])):
-                return place
+            position = draws.below(sizes[block])
+            position = start + position if position < before else end + 1 + position - before
+            if draws.chance(self.rate * (valley.loss(position) - valley.least - edges[block])):
+                return position
 
     def _blocks(self, valley: Valley) -> list[tuple[int, int]]:
         """What is within each edge: first nothing, last all."""
         first, last, least = valley.first, valley.last, valley.least
         start, _ = valley.within(least)
         result = [(start, start - 1)]
-        for place in count(1):
-            found = valley.within(least + self.edges(place + 1)[place] - 1)
-            result.append((max(found[0], first), min(found[1], last)))
+        for number in count(1):
+            edges = valley.within(least + self.edges(number + 1)[number] - 1)
+            result.append((max(edges[0], first), min(edges[1], last)))
             if result[-1] == (first, last):
                 return result
         raise AssertionError
@@ -144,12 +144,12 @@ class ValleyChoice:
             bounds = _bounds(self.rate, bits, -(-len(sizes) // 64) * 64)
             low = list(accumulate(size * bound for size, (bound, _) in zip(sizes, bounds, strict=False)))
             high = list(accumulate(size * bound for size, (_, bound) in zip(sizes, bounds, strict=False)))
-            for place in range(len(sizes)):
-                last = place == len(sizes) - 1
-                if last or (number + 1) * high[-1] <= low[place] << drawn:
+            for index in range(len(sizes)):
+                last = index == len(sizes) - 1
+                if last or (number + 1) * high[-1] <= low[index] << drawn:
                     break
-            if not place or number * low[-1] >= high[place - 1] << drawn:
-                return place
+            if not index or number * low[-1] >= high[index - 1] << drawn:
+                return index
             bits *= 2
 
 

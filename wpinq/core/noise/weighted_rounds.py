@@ -87,11 +87,11 @@ class OfRound:
     """The words of a round: those of the query, under numbers that no other round has."""
 
     words: WordSource
-    place: int
+    round_number: int
 
     def pair(self, identities: NDArray[np.uint64], number: int) -> NDArray[np.uint64]:
         """Give two words for each identity, as `Words` does."""
-        return self.words.pair(identities, number + (self.place << 100))
+        return self.words.pair(identities, number + (self.round_number << 100))
 
 
 def weights(names: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -100,9 +100,9 @@ def weights(names: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> weights(np.array([1, 4, 7])) / UNIT
     array([1.        , 0.5       , 0.37796402])
     """
-    many, place = np.unique(names, return_inverse=True)
-    each = np.array([math.isqrt(UNIT**2 // one) for one in many.tolist()], np.int64)
-    result: NDArray[np.int64] = each[place]
+    many, index = np.unique(names, return_inverse=True)
+    each = np.array([math.isqrt(UNIT**2 // count) for count in many.tolist()], np.int64)
+    result: NDArray[np.int64] = each[index]
     return result
 
 
@@ -116,9 +116,9 @@ def weighted_rounds(epsilon: Fraction, delta: Fraction, names: int) -> WeightedR
     shift, bins = shift_of(epsilon, delta / 2), names * len(shares)
     wider = square_of(Fraction(1), bins, epsilon, delta / 2) - 1 / shift**2  # what rounding takes
     squares = [UNIT**2 / (shift**2 * share) + wider for share in shares]
-    found = (Round(DiscreteGaussian(square), threshold(square, delta / 2 * share, names))
+    rounds = (Round(DiscreteGaussian(square), threshold(square, delta / 2 * share, names))
              for square, share in zip(squares, shares, strict=True))  # fmt: skip
-    return WeightedRounds(names, tuple(found))
+    return WeightedRounds(names, tuple(rounds))
 
 
 def threshold(square: Fraction, delta: Fraction, names: int) -> int:

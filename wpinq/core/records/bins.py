@@ -65,7 +65,7 @@ def held_as(dtype: pl.DataType, column: Column) -> bool:
     return dtype.base_type() in HELD.get(column.kind, ())
 
 
-def bin_codes(given: Any, schema: Schema) -> list[bytes] | None:
+def bin_codes(bin_: Any, schema: Schema) -> list[bytes] | None:
     """Read one bin as the encodings of its values, without a frame.
 
     Returns:
@@ -77,10 +77,10 @@ def bin_codes(given: Any, schema: Schema) -> list[bytes] | None:
     if not SIMPLE.issuperset(column.kind for column in schema):
         return None
     if len(schema) == 1:
-        return [_code(given, schema.columns[0])]
-    if not isinstance(given, (tuple, list)) or len(given) != len(schema):
+        return [_code(bin_, schema.columns[0])]
+    if not isinstance(bin_, (tuple, list)) or len(bin_) != len(schema):
         raise BinError(f"observe: a bin of {schema} is a tuple of {len(schema)} values.")
-    return [_code(value, column) for value, column in zip(given, schema, strict=True)]
+    return [_code(value, column) for value, column in zip(bin_, schema, strict=True)]
 
 
 def _code(value: Any, column: Column) -> bytes:
@@ -91,8 +91,8 @@ def _code(value: Any, column: Column) -> bytes:
             return encode(value)
         except BinError:
             raise _misfit("str", column) from None
-    found = _checked(value, column)
-    return (found or NULL) if column.kind is Kind.ANY else encode(found)
+    checked = _checked(value, column)
+    return (checked or NULL) if column.kind is Kind.ANY else encode(checked)
 
 
 def _column(values: Any, column: Column) -> pl.Series:
@@ -103,10 +103,10 @@ def _column(values: Any, column: Column) -> pl.Series:
     if isinstance(values, pl.Series) and held_as(values.dtype, column):
         return values.alias(column.name).cast(polars_type(column.kind))
     try:
-        given = list(values)
+        listed = list(values)
     except (ValueError, OverflowError):  # a Polars column of times that Python does not have
         raise _misfit("a time outside of the years 1 to 9999", column) from None
-    read = [None if value is None else _checked(value, column) for value in given]
+    read = [None if value is None else _checked(value, column) for value in listed]
     try:
         return pl.Series(column.name, read, dtype=polars_type(column.kind))
     except (pl.exceptions.PolarsError, OverflowError, TypeError):
@@ -132,9 +132,9 @@ def _checked(value: Any, column: Column) -> Any:
     return result
 
 
-def _insist_on_exact(number: float, given: Any) -> None:
+def _insist_on_exact(number: float, exact: Any) -> None:
     """A number that no double is would be answered as another bin, so it is refused."""
-    if math.isfinite(number) and Fraction(number) != Fraction(given):
+    if math.isfinite(number) and Fraction(number) != Fraction(exact):
         raise TypeError
 
 

@@ -80,15 +80,15 @@ def bin_blocks(bins: Any, schema: Schema) -> Blocks:
     wanted = bins.select(named)
 
     def read() -> Iterator[pl.DataFrame]:
-        found = 0
+        read_rows = 0
         try:
             for block in wanted.collect_batches(chunk_size=ROWS, maintain_order=True):
-                found += block.height
+                read_rows += block.height
                 yield from block.iter_slices(ROWS)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise _unreadable(error) from None
-        if not found:
-            yield in_columns([pl.Series(one.name, [], polars_type(one.kind)) for one in schema])
+        if not read_rows:
+            yield in_columns([pl.Series(column.name, [], polars_type(column.kind)) for column in schema])
 
     return Blocks(rows, read)
 

@@ -66,29 +66,29 @@ def column(series: pl.Series, kind: Kind) -> pl.Series:
     return whole.set(~held[KNOWN], None).alias(series.name)
 
 
-def frame(found: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+def frame(rows: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """A frame with canonical values in the columns of the schema; its other columns stay."""
-    pairs = ((before, column(before, item.kind)) for item in schema for before in [found[item.name]])
+    pairs = ((before, column(before, item.kind)) for item in schema for before in [rows[item.name]])
     changed = [after for before, after in pairs if after is not before]
-    return found.with_columns(changed) if changed else found
+    return rows.with_columns(changed) if changed else rows
 
 
-def bits(found: Frame) -> Frame:
+def bits(rows: Frame) -> Frame:
     """The same rows with numbers as their bits, to be compared with others; `numbers` undoes it."""
-    if isinstance(found, pl.DataFrame) and pl.Float64 not in found.dtypes:
-        return found
-    return found.with_columns(pl.col(pl.Float64).reinterpret(dtype=pl.Int64()))
+    if isinstance(rows, pl.DataFrame) and pl.Float64 not in rows.dtypes:
+        return rows
+    return rows.with_columns(pl.col(pl.Float64).reinterpret(dtype=pl.Int64()))
 
 
-def numbers(found: Frame, columns: Iterable[Column]) -> Frame:
+def numbers(rows: Frame, columns: Iterable[Column]) -> Frame:
     """The rows whose numbers were written as bits."""
     floats = [item.name for item in columns if item.kind is Kind.FLOAT]
-    return found.with_columns(pl.col(floats).reinterpret(dtype=pl.Float64())) if floats else found
+    return rows.with_columns(pl.col(floats).reinterpret(dtype=pl.Float64())) if floats else rows
 
 
-def distinct(found: pl.DataFrame, columns: Iterable[Column]) -> pl.DataFrame:
+def distinct(rows: pl.DataFrame, columns: Iterable[Column]) -> pl.DataFrame:
     """Each row once, in the order in which they come first."""
-    return numbers(bits(found).unique(maintain_order=True), columns)
+    return numbers(bits(rows).unique(maintain_order=True), columns)
 
 
 def encoded(series: pl.Series, kind: Kind) -> pl.Series:

@@ -25,13 +25,13 @@ def instant_of(clock: dt.datetime, zone: str, *, last: bool) -> dt.datetime:
     '2017-10-15T03:00:00+00:00'
     """
     here = ZoneInfo(zone)
-    one, other = (clock.replace(tzinfo=here, fold=fold).astimezone(dt.UTC) for fold in (0, 1))
-    if one <= other:
-        return other if last else one
+    first, second = (clock.replace(tzinfo=here, fold=fold).astimezone(dt.UTC) for fold in (0, 1))
+    if first <= second:
+        return second if last else first
     tick = dt.timedelta(microseconds=1)
-    low, high = 0, (one - other) // tick  # the jump is after the one and not after the other
+    low, high = 0, (first - second) // tick  # the jump is after the one and not after the other
     while low + 1 < high:
         middle = (low + high) // 2
-        before = (other + middle * tick).astimezone(here).replace(tzinfo=None) < clock
+        before = (second + middle * tick).astimezone(here).replace(tzinfo=None) < clock
         low, high = (middle, high) if before else (low, middle)
-    return other + high * tick
+    return second + high * tick

@@ -41,5 +41,5 @@ def added_up(frame: pl.DataFrame, schema: Schema, weight: str) -> pl.DataFrame |
         rows, sums = rows[sums != 0], sums[sums != 0]
     if len(rows) == frame.height:
         return frame
-    found = frame[pl.Series(rows, dtype=pl.UInt32)]
-    return found.replace_column(found.get_column_index(weight), pl.Series(weight, sums))
+    distinct = frame[pl.Series(rows, dtype=pl.UInt32)]
+    return distinct.replace_column(distinct.get_column_index(weight), pl.Series(weight, sums))

@@ -36,7 +36,7 @@ def _encode(field: object) -> bytes:
     if isinstance(field, str):
         return _sized(b"s", field.encode("utf-8", "surrogatepass"))
     if isinstance(field, tuple):
-        return b"t" + len(field).to_bytes(8, "big") + b"".join([_encode(one) for one in field])
+        return b"t" + len(field).to_bytes(8, "big") + b"".join([_encode(item) for item in field])
     if field is None:
         return b"n"
     if isinstance(field, bool):

@@ -84,10 +84,12 @@ def write(value: Any, kind: Kind) -> Any:
 
 def reads(kinds: Sequence[Kind]) -> Callable[[tuple[Any, ...]], list[Any]] | None:
     """What reads a record's values of these kinds, or None where they are Python's as they are stored."""
-    own = [_READ[kind] for kind in kinds]
-    if all(one is _same for one in own):
+    readers = [_READ[kind] for kind in kinds]
+    if all(reader is _same for reader in readers):
         return None
-    return lambda record: [None if value is None else one(value) for one, value in zip(own, record, strict=False)]
+    return lambda record: [
+        None if value is None else reader(value) for reader, value in zip(readers, record, strict=False)
+    ]
 
 
 def writer(kind: Kind) -> Callable[[Any], Any]:
@@ -103,15 +105,15 @@ def code(stored: Any, kind: Kind) -> bytes:
 def codes(column: pl.Series, kind: Kind) -> pl.Series:
     """The canonical encodings of the values in a column, as bytes."""
     if kind is Kind.TEXT:
-        found = column.cast(pl.Binary) + _byte(b"s")
+        encoded = column.cast(pl.Binary) + _byte(b"s")
     elif kind in (Kind.INT, Kind.BOOL):
         numbers = _fixed(column.cast(pl.Int64).fill_null(0).to_numpy(), 8) + _byte(b"i")
-        found = numbers.zip_with(column.is_not_null(), _byte(None))
+        encoded = numbers.zip_with(column.is_not_null(), _byte(None))
     elif kind is Kind.ANY:
-        found = column
+        encoded = column
     else:
-        found = pl.Series([code(value, kind) for value in column.to_physical()], dtype=pl.Binary)
-    return found.fill_null(NULL)
+        encoded = pl.Series([code(value, kind) for value in column.to_physical()], dtype=pl.Binary)
+    return encoded.fill_null(NULL)
 
 
 def joined_codes(columns: Sequence[pl.Series]) -> pl.Series:

@@ -156,10 +156,12 @@ class Log(HeldReader):
             NotReadyError: What they hold is kept no more.
         """
         least = -(1 << 63)
-        place = bisect_left(self._epochs, end, key=lambda one: least if one.watermark is None else one.watermark)
-        if place == len(self._epochs):
+        index = bisect_left(
+            self._epochs, end, key=lambda epoch_: least if epoch_.watermark is None else epoch_.watermark
+        )
+        if index == len(self._epochs):
             return None
-        epoch = self.forgotten + place + 1
+        epoch = self.forgotten + index + 1
         early = self._before is not None and self._before >= end
         if early or (self.keep is not None and epoch <= self.closed - self.keep):
             raise NotReadyError(

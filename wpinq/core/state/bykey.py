@@ -103,7 +103,7 @@ class ByKey:
 
     def begin(self, rows: Sequence[pl.DataFrame]) -> None:
         """Take in a first change, whose output was emitted: rows of the state at each input, records each once."""
-        self._rows = [one.select(own.columns) for one, own in zip(rows, self._rows, strict=True)]
+        self._rows = [frame.select(state.columns) for frame, state in zip(rows, self._rows, strict=True)]
 
     def rows(self, port: Port, change: Batch | Hashed) -> pl.DataFrame:
         """A change as rows of the state; records by identity are their own key."""

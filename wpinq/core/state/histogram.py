@@ -144,7 +144,7 @@ class Histogram:
         """Bytes that it takes, about."""
         store = self._settled()
         arrays = store.pieces() if isinstance(store, Steps) else store.items()
-        return sum(one.nbytes + (WIDE * len(one) if one.dtype == object else 0) for one in arrays)
+        return sum(array.nbytes + (WIDE * len(array) if array.dtype == object else 0) for array in arrays)
 
     def _settled(self) -> Steps | Table:
         """The store, with all that came taken in."""

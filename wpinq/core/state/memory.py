@@ -94,64 +94,64 @@ class Memory:
 
     def scratch(self) -> Scratch:
         """A new file without a name."""
-        return Scratch(self.place)
+        return Scratch(self.folder)
 
     @property
-    def place(self) -> str | None:
+    def folder(self) -> str | None:
         """The directory in which rows wait; None for that of the system for temporary files."""
-        place = os.environ.get(SPILL) or self._beside
-        return None if place is None else str(place)
+        folder = os.environ.get(SPILL) or self._beside
+        return None if folder is None else str(folder)
 
 
 class Scratch:
     """A file without a name: nobody else can open it, and it is gone with this process, however that ends.
 
     Args:
-        place: The directory; that of the system for temporary files, if there is none.
+        folder: The directory; that of the system for temporary files, if there is none.
 
     Raises:
         EngineError: Nothing can be written there.
     """
 
-    def __init__(self, place: str | None) -> None:
+    def __init__(self, folder: str | None) -> None:
         import tempfile  # whoever never spills does not load it
 
-        self._place = place or tempfile.gettempdir()
+        self._folder = folder or tempfile.gettempdir()
         try:
-            with tempfile.TemporaryFile(dir=place) as file:
+            with tempfile.TemporaryFile(dir=folder) as file:
                 self._file = os.dup(file.fileno())
         except OSError:
             raise self._full() from None
         weakref.finalize(self, os.close, self._file)
 
-    def write(self, pages: Sequence[memoryview], place: int) -> None:
-        """Write all pages from a place on.
+    def write(self, pages: Sequence[memoryview], offset: int) -> None:
+        """Write all pages from an offset on.
 
         Raises:
             EngineError: There is no room.
         """
-        for start in range(0, len(pages), AT_ONCE):
-            some = pages[start : start + AT_ONCE]
+        for first in range(0, len(pages), AT_ONCE):
+            some = pages[first : first + AT_ONCE]
             try:
-                done = os.pwritev(self._file, some, place)
+                done = os.pwritev(self._file, some, offset)
             except OSError:
                 done = 0
-            place += sum(page.nbytes for page in some)
+            offset += sum(page.nbytes for page in some)
             if done != sum(page.nbytes for page in some):
                 raise self._full()
 
-    def read(self, pages: Sequence[memoryview], place: int) -> None:
-        """Read all pages from a place on, which were written.
+    def read(self, pages: Sequence[memoryview], offset: int) -> None:
+        """Read all pages from an offset on, which were written.
 
         Raises:
             EngineError: They cannot be read.
         """
-        for start in range(0, len(pages), AT_ONCE):
-            some = pages[start : start + AT_ONCE]
-            done = os.preadv(self._file, some, place)
-            place += done
+        for first in range(0, len(pages), AT_ONCE):
+            some = pages[first : first + AT_ONCE]
+            done = os.preadv(self._file, some, offset)
+            offset += done
             if done != sum(page.nbytes for page in some):
-                raise EngineError(f"{self._place}: what was written there cannot be read.")
+                raise EngineError(f"{self._folder}: what was written there cannot be read.")
 
     def mapped(self, size: int) -> mmap.mmap:
         """So many bytes as memory.
@@ -169,8 +169,8 @@ class Scratch:
 
     def _full(self) -> EngineError:
         return EngineError(
-            f"{self._place}: what does not fit in memory cannot be written there; make room, or name another directory "
-            "(--spill, limit_memory)."
+            f"{self._folder}: what does not fit in memory cannot be written there; make room, or name another "
+            "directory (--spill, limit_memory)."
         )
 
 

@@ -53,8 +53,8 @@ class PointwiseRule:
 
     def ruled(self, records: pl.DataFrame, weight: pl.Series) -> Batch:
         """Some records, as far as they are passed on, with their weights in the output."""
-        kept = records.select(self.keep).with_columns(weight.cast(self.after.column).alias(WEIGHT))
-        return Batch(kept.filter(pl.col(WEIGHT) != 0), self.schema.select(self.keep))
+        weighted = records.select(self.keep).with_columns(weight.cast(self.after.column).alias(WEIGHT))
+        return Batch(weighted.filter(pl.col(WEIGHT) != 0), self.schema.select(self.keep))
 
 
 class Pointwise:
@@ -113,10 +113,10 @@ class _InColumns:
         changes = self._changes = [waiting.rows() for waiting in self._waiting]
         points, names = self._points, self._points.schema.names
         kind = points.before.column
-        zero, own = pl.lit(0, kind), pl.col(WEIGHT).cast(kind)
+        zero, weight = pl.lit(0, kind), pl.col(WEIGHT).cast(kind)
         rows = [
             change.frame.lazy().select(
-                *names, *((own if place == port else zero).alias(name) for place, name in enumerate(points.sides))
+                *names, *((weight if side == port else zero).alias(name) for side, name in enumerate(points.sides))
             )
             for port, change in enumerate(changes)
         ]
@@ -162,8 +162,8 @@ class _Tables:
 
     def add(self, ids: Ids, weights: Sequence[Weights]) -> None:
         """Take in the weights of distinct records at each input."""
-        for table, own in zip(self._tables, weights, strict=True):
-            table.add(*combine(ids, own)[1:])
+        for table, changes in zip(self._tables, weights, strict=True):
+            table.add(*combine(ids, changes)[1:])
 
     def moved(self, changes: Sequence[Batch]) -> Batch:
         """How the output moves with changes, which are taken in."""
@@ -173,9 +173,9 @@ class _Tables:
         ids = np.concatenate(result)
         rows, ids, _ = combine(ids, np.ones(len(ids), np.int64))
         before, after = [], []
-        for table, own, change in zip(self._tables, result, changes, strict=True):
+        for table, side_ids, change in zip(self._tables, result, changes, strict=True):
             moved = Table(self._type)
-            moved.add(*combine(own, change.weights)[1:])
+            moved.add(*combine(side_ids, change.weights)[1:])
             before.append(table.lookup(ids))
             after.append(before[-1] + moved.lookup(ids))
             table.add(*moved.items())

@@ -37,10 +37,10 @@ class Repeats:
         else:
             rows, counts = repeats.of_words(kernels.LIB, _words(values))
         self._pause = PAUSE if len(rows) > FEW * frame.height else 0
-        found = values.gather(rows)
+        distinct = values.gather(rows)
         if missing:
-            found, counts = found.extend_constant(None, 1), np.append(counts, missing)
-        return pl.DataFrame({column.name: found, WEIGHT: counts})  # not a list: a name may be empty
+            distinct, counts = distinct.extend_constant(None, 1), np.append(counts, missing)
+        return pl.DataFrame({column.name: distinct, WEIGHT: counts})  # not a list: a name may be empty
 
 
 def _words(values: pl.Series) -> kernels.Words:

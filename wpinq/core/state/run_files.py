@@ -38,7 +38,7 @@ class Spill:
         key: The key of the run.
     """
 
-    place: Path
+    folder: Path
     key: bytes
 
     @classmethod
@@ -62,27 +62,27 @@ class Spill:
         """A new file, which holds one piece after another."""
         return Writer(self, name)
 
-    def read(self, kept: Kept) -> bytes:
+    def read(self, piece: Kept) -> bytes:
         """A piece.
 
         Raises:
             EngineError: It is not there as it was written.
         """
         try:
-            with (self.place / kept.file).open("rb") as file:
-                content = os.pread(file.fileno(), kept.size, kept.start)
-            view, name = memoryview(content), f"{kept.file} {kept.start}"
+            with (self.folder / piece.file).open("rb") as file:
+                content = os.pread(file.fileno(), piece.size, piece.start)
+            view, name = memoryview(content), f"{piece.file} {piece.start}"
             return AESGCM(self.key).decrypt(view[:NONCE], view[NONCE:], name.encode())
         except (OSError, ValueError, InvalidTag):
-            raise EngineError(f"{self.place}: what waited there cannot be read; nothing was answered.") from None
+            raise EngineError(f"{self.folder}: what waited there cannot be read; nothing was answered.") from None
 
     def forget(self, file: str) -> None:
         """Remove a file that was read."""
-        (self.place / file).unlink(missing_ok=True)
+        (self.folder / file).unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove the directory and all that is in it."""
-        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Writer:
@@ -103,7 +103,7 @@ class Writer:
         pieces = [memoryview(nonce), memoryview(AESGCM(self._spill.key).encrypt(nonce, content, name.encode()))]
         try:
             if self._file is None:
-                path = self._spill.place / self.name
+                path = self._spill.folder / self.name
                 self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             for piece in pieces:
                 self._end += len(piece)
@@ -111,7 +111,7 @@ class Writer:
                 while done < len(piece):
                     done += os.write(self._file, piece[done:])
         except OSError as error:
-            raise full(self._spill.place, error) from None
+            raise full(self._spill.folder, error) from None
         return Kept(self.name, start, self._end - start)
 
     def close(self) -> None:
@@ -121,10 +121,10 @@ class Writer:
             self._file = None
 
 
-def full(place: Path | str, error: OSError) -> EngineError:
+def full(folder: Path | str, error: OSError) -> EngineError:
     """What is said where nothing can be written."""
     why = os.strerror(error.errno) if error.errno else "it failed"
     return EngineError(
-        f"{place}: what the processes of a run send each other cannot be written there ({why.lower()}); make room, or "
+        f"{folder}: what the processes of a run send each other cannot be written there ({why.lower()}); make room, or "
         "name another directory (--spill, limit_memory)."
     )

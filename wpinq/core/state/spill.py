@@ -57,11 +57,11 @@ class Disk:
         content = sealed(self._key, "records", plain.getvalue())
         with self._lock:
             self._scratch = self._scratch or self.memory.scratch()
-            place, self._end = self._end, self._end + len(content)
-        self._scratch.write([memoryview(content)], place)
-        return place, len(content)
+            start, self._end = self._end, self._end + len(content)
+        self._scratch.write([memoryview(content)], start)
+        return start, len(content)
 
-    def read(self, place: int, size: int) -> pl.DataFrame:
+    def read(self, start: int, size: int) -> pl.DataFrame:
         """Records that were kept.
 
         Raises:
@@ -69,7 +69,7 @@ class Disk:
         """
         content = bytearray(size)
         if self._scratch is not None:
-            self._scratch.read([memoryview(content)], place)
+            self._scratch.read([memoryview(content)], start)
         return pl.read_ipc_stream(io.BytesIO(opened(self._key, "records", bytes(content))))
 
 
@@ -110,8 +110,8 @@ class Overflow:
 
     def last(self) -> Iterator[Batch]:
         """The same in pieces; nothing is asked afterwards."""
-        for port, schema, place in self._waiting:
-            self._state.absorb(port, Batch(self._disk.read(*place), schema))
+        for port, schema, extent in self._waiting:
+            self._state.absorb(port, Batch(self._disk.read(*extent), schema))
         try:
             yield from self._state.last()
         finally:

@@ -46,7 +46,7 @@ class Steps:
         starts, ends, weights = zip(*self._coming, strict=True)
         self._coming, self._many = [], 0
         at = np.concatenate([self._at, *starts, *ends])
-        rise = np.concatenate([self._rise, *weights, *(-one for one in weights)], dtype=self._rise.dtype)
+        rise = np.concatenate([self._rise, *weights, *(-fall for fall in weights)], dtype=self._rise.dtype)
         order = np.argsort(at, kind="stable")
         at, rise = at[order], rise[order]
         if len(at):
@@ -65,8 +65,8 @@ class Steps:
     def lookup(self, numbers: Integers) -> Integers:
         """The weights at these integers. Present or absent take the same steps."""
         at, height = self._drawn()
-        found: Integers = height[np.searchsorted(at, numbers, side="right")]
-        return found
+        weights: Integers = height[np.searchsorted(at, numbers, side="right")]
+        return weights
 
     def weight(self, number: int) -> Any:
         """The weight at one integer, as an item of an array."""

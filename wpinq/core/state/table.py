@@ -148,12 +148,12 @@ def _find(run: Run, wanted: Ids) -> Weights:
 
 def _weight(run: Run, first: int, second: int) -> Any:
     firsts, seconds = run.ids[:, 0].data, run.ids[:, 1].data
-    place, last, found = bisect_left(firsts, first), len(firsts) - 1, 0
-    for row in range(place, place + run.tie):
+    lowest, last, total = bisect_left(firsts, first), len(firsts) - 1, 0
+    for row in range(lowest, lowest + run.tie):
         inside = min(row, last)
         hit = (row <= last) & (firsts[inside] == first) & (seconds[inside] == second)
-        found += hit * run.weights[inside]
-    return found
+        total += hit * run.weights[inside]
+    return total
 
 
 def _longest_tie(ids: Ids) -> int:

@@ -136,12 +136,12 @@ class Tally:
     def take(self) -> tuple[Ids, Weights]:
         """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""
         self._join()
-        found = self._others()
+        parts = self._others()
         if self._sums is not None:
-            if not found:
+            if not parts:
                 return self._sums.take()
-            found.append(self._sums.take())
-        ids, weights = zip(*found or [(np.empty((0, 2), np.uint64), np.empty(0, np.int64))], strict=True)
+            parts.append(self._sums.take())
+        ids, weights = zip(*parts or [(np.empty((0, 2), np.uint64), np.empty(0, np.int64))], strict=True)
         return combine(np.concatenate(ids), np.concatenate(weights))[1:]
 
     def blocks(self) -> Iterator[tuple[Ids, Weights]]:
@@ -170,8 +170,8 @@ class Tally:
         """Wait for the threads, and have one sum of theirs."""
         if self._workers is not None and self._sums is not None:
             self._workers.finish()
-            for one in self._shares[1:]:
-                self._sums.join(one)
+            for share in self._shares[1:]:
+                self._sums.join(share)
             self._workers, self._shares, self._rows = None, [], 0
 
     def _ids(self, batch: Batch) -> Ids:

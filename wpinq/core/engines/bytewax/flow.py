@@ -50,17 +50,17 @@ def run(job: Job) -> list[Histogram]:
     return result
 
 
-def build(job: Job, found: list[Histogram]) -> Dataflow:
+def build(job: Job, histograms: list[Histogram]) -> Dataflow:
     """Lower the plans to a bytewax dataflow that adds its histograms to `found`."""
     flow = Dataflow("wpinq")
-    lowering = Lowering(flow, job, [histogram.absorb for histogram in found])
+    lowering = Lowering(flow, job, [histogram.absorb for histogram in histograms])
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
         keyed = op.key_on(f"measure_{number}_in", streams[lowering.plan.chosen[root]], lambda _: "all")
         counted = op.stateful_batch(f"measure_{number}", keyed, _builder(partial(_Counter, root, job)))
         parts = op.map(f"measure_{number}_tag", counted, _tagger(number))
         op.output(
-            f"measure_{number}_out", parts, HandOver(job.failure.guard("measure", partial(_collect, found), None))
+            f"measure_{number}_out", parts, HandOver(job.failure.guard("measure", partial(_collect, histograms), None))
         )
     return flow
 
@@ -91,9 +91,9 @@ class Lowering:
             if isinstance(shape, Keyed)
         }
         self._count: Counts = {}
-        for root, one in zip(job.roots, count, strict=False):
+        for root, absorb in zip(job.roots, count, strict=False):
             if (end := self.plan.chosen[root]) not in others:
-                self._count.setdefault(end, []).append(job.failure.guard("measure", one, None))
+                self._count.setdefault(end, []).append(job.failure.guard("measure", absorb, None))
 
     def streams(self) -> dict[Node, Stream[Batch]]:
         """For each representative step that a measurement or a keyed step reads, the stream of its batches."""
@@ -156,10 +156,10 @@ def _picker(end: Node) -> Callable[[list[StepBatches]], list[Batch]]:
     return lambda items: [batch for parts in items for batch in parts.get(end, ())]
 
 
-def _collect(found: list[Histogram], item: tuple[int, Histogram]) -> None:
+def _collect(histograms: list[Histogram], item: tuple[int, Histogram]) -> None:
     """Add a shard of a measurement's histogram up."""
     number, counted = item
-    found[number].merge(counted)
+    histograms[number].merge(counted)
 
 
 def _tagger(number: int) -> Callable[[tuple[str, Histogram]], tuple[int, Histogram]]:

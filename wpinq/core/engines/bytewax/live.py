@@ -43,7 +43,7 @@ class LiveFlow:
         self._key, self._failure = key, Failure()
         self._changes = self._fresh()
         self._turn = threading.Condition()
-        self._given: list[FlowItem] | None = None
+        self._batch: list[FlowItem] | None = None
         self._idle = self._closed = False
         flow = self._build()
         self._thread = threading.Thread(target=self._run, args=(flow,), name="wpinq live", daemon=True)
@@ -61,7 +61,7 @@ class LiveFlow:
         with self._turn:
             self._turn.wait_for(lambda: self._idle or self._closed)
             if not self._closed:
-                self._given, self._idle = list(items), False
+                self._batch, self._idle = list(items), False
                 self._turn.notify_all()
                 self._turn.wait_for(lambda: self._idle or self._closed)
         self.check()
@@ -94,8 +94,8 @@ class LiveFlow:
         with self._turn:
             self._idle = True
             self._turn.notify_all()
-            self._turn.wait_for(lambda: self._given is not None or self._closed)
-            items, self._given = self._given, None
+            self._turn.wait_for(lambda: self._batch is not None or self._closed)
+            items, self._batch = self._batch, None
             return None if self._closed else items
 
     def absorb(self, number: int, batch: Batch) -> None:

@@ -44,31 +44,31 @@ def pack(content: Content) -> memoryview:
     return _written({"is": STEPS}, pl.DataFrame([pl.Series(START, start), pl.Series(END, end), _weights(weights)]))
 
 
-def unpack(given: bytes | memoryview) -> Content:
+def unpack(packed: bytes | memoryview) -> Content:
     """What was packed.
 
     Raises:
         EngineError: It is something else.
     """
     try:
-        size = int.from_bytes(given[-LENGTH:], "little")
-        told = json.loads(bytes(given[-LENGTH - size : -LENGTH]))
-        return _MADE[told["is"]](told, pl.read_ipc_stream(io.BytesIO(given)))
+        size = int.from_bytes(packed[-LENGTH:], "little")
+        head = json.loads(bytes(packed[-LENGTH - size : -LENGTH]))
+        return _MADE[head["is"]](head, pl.read_ipc_stream(io.BytesIO(packed)))
     except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
         raise EngineError("what a task sent is damaged; nothing was answered.") from None
 
 
-def _batch(told: dict[str, Any], frame: pl.DataFrame) -> Batch:
-    kinds = (Column(name, Kind(kind), bool(ranged)) for name, kind, ranged in told["columns"])
+def _batch(head: dict[str, Any], frame: pl.DataFrame) -> Batch:
+    kinds = (Column(name, Kind(kind), bool(ranged)) for name, kind, ranged in head["columns"])
     schema = Schema(tuple(kinds))
-    return Batch.of(frame, schema) if told.get("once") else Batch(frame, schema)
+    return Batch.of(frame, schema) if head.get("once") else Batch(frame, schema)
 
 
-def _bins(told: dict[str, Any], frame: pl.DataFrame) -> tuple[Ids, Weights]:
+def _bins(head: dict[str, Any], frame: pl.DataFrame) -> tuple[Ids, Weights]:
     return np.stack([frame[LOW].to_numpy(), frame[HIGH].to_numpy()], axis=1), integers(frame[WEIGHT])
 
 
-def _steps(told: dict[str, Any], frame: pl.DataFrame) -> tuple[Weights, Weights, Weights]:
+def _steps(head: dict[str, Any], frame: pl.DataFrame) -> tuple[Weights, Weights, Weights]:
     return frame[START].to_numpy(), frame[END].to_numpy(), integers(frame[WEIGHT])
 
 
@@ -95,8 +95,8 @@ def _weights(weights: Weights) -> pl.Series:
     return weight_series(weights, WeightType(1, wide=weights.dtype == object))
 
 
-def _written(told: dict[str, object], frame: pl.DataFrame) -> memoryview:
-    plain, head = io.BytesIO(), json.dumps(told).encode()
+def _written(fields: dict[str, object], frame: pl.DataFrame) -> memoryview:
+    plain, encoded = io.BytesIO(), json.dumps(fields).encode()
     frame.write_ipc_stream(plain, compat_level=pl.CompatLevel.newest())
-    plain.write(head + len(head).to_bytes(LENGTH, "little"))
+    plain.write(encoded + len(encoded).to_bytes(LENGTH, "little"))
     return plain.getbuffer()

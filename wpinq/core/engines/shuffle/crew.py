@@ -66,8 +66,8 @@ class Crew:
         """
         left, answers = iter(list(tasks)), SimpleQueue[dict[str, Any] | BaseException]()
         threads = [
-            threading.Thread(target=self._serve, args=(place, left, answers), daemon=True)
-            for place in range(min(len(self.workers), len(tasks)))
+            threading.Thread(target=self._serve, args=(index, left, answers), daemon=True)
+            for index in range(min(len(self.workers), len(tasks)))
         ]
         for thread in threads:
             thread.start()
@@ -89,7 +89,7 @@ class Crew:
             worker.end()
 
     def _serve(
-        self, place: int, left: Iterator[Mapping[str, Any]], answers: SimpleQueue[dict[str, Any] | BaseException]
+        self, index: int, left: Iterator[Mapping[str, Any]], answers: SimpleQueue[dict[str, Any] | BaseException]
     ) -> None:
         """Give one process its tasks, until there are none left."""
         try:
@@ -98,24 +98,24 @@ class Crew:
                     task = next(left, None)
                 if task is None or self._ended:
                     return
-                answer = self._done(place, task)
+                answer = self._done(index, task)
                 answers.put(failed(answer) if "failed" in answer else answer)
         except BaseException as error:  # noqa: BLE001  it is raised where answers are waited for
             answers.put(error)
 
-    def _done(self, place: int, task: Mapping[str, Any]) -> dict[str, Any]:
+    def _done(self, index: int, task: Mapping[str, Any]) -> dict[str, Any]:
         for _ in range(TRIES):
             with self._lock:
                 self._files += 1
                 file = str(self._files)
-            answer = self.workers[place].ask({**task, "file": file}, self._job)
+            answer = self.workers[index].ask({**task, "file": file}, self._job)
             if answer is not None:
                 return answer
             with self._lock:
                 if self._ended:
                     break
-                self.workers[place].end()
-                self.workers[place] = Worker(self._command, environment(self.share))
+                self.workers[index].end()
+                self.workers[index] = Worker(self._command, environment(self.share))
         raise EngineError(
             f"{TRIES} processes died one after another in the same task; nothing was answered. Is there memory left? "
             f"Fewer processes, or --memory, need less. {STAYS}"
@@ -173,13 +173,13 @@ def share(number: int) -> dict[str, str]:
     return {THREADS: threads, "POLARS_MAX_THREADS": threads, MEMORY: str(LIMIT.most // number)}
 
 
-def environment(own: Mapping[str, str]) -> dict[str, str]:
+def environment(shared: Mapping[str, str]) -> dict[str, str]:
     """The environment of a process with its share: this one's, without the secret."""
     others = {name: value for name, value in os.environ.items() if name not in SECRETS}
     path = os.pathsep.join(filter(None, [str(Path(__file__).parents[4]), others.get("PYTHONPATH")]))
-    return {**others, **own, "PYTHONPATH": path}
+    return {**others, **shared, "PYTHONPATH": path}
 
 
-def failed(told: Mapping[str, Any]) -> EngineError | SourceError:
+def failed(answer: Mapping[str, Any]) -> EngineError | SourceError:
     """The error that a worker told."""
-    return (SourceError if told.get("source") else EngineError)(str(told["failed"]))
+    return (SourceError if answer.get("source") else EngineError)(str(answer["failed"]))

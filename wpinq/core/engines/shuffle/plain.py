@@ -24,7 +24,7 @@ class Loop:
             items = (
                 None
                 if task.items is None
-                else tuple(Item(one.port, one.shard, unpack(one.content)) for one in task.items)
+                else tuple(Item(item.port, item.shard, unpack(item.content)) for item in task.items)
             )
             for made in self._tasks.run(Task(task.step, task.part, items), self._tasks.job.progress):
                 yield Made(made.step, made.port, made.shard, bytes(pack(made.content)))
@@ -33,9 +33,9 @@ class Loop:
         """The bytes themselves."""
         return bytes(content)
 
-    def read(self, kept: bytes) -> bytes:
+    def read(self, content: bytes) -> bytes:
         """The bytes themselves."""
-        return kept
+        return content
 
     def travels(self, read: Read) -> bool:
         """Tasks read all sources themselves."""

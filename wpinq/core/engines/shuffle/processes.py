@@ -27,7 +27,7 @@ BYTES_PER_SHARD = 1 << 21
 MOST_PARTS, MOST_SHARDS, MOST_EACH = 1 << 12, 1 << 8, 1 << 5
 
 
-def run(crew: Crew, job: Job, told: Mapping[str, Any], travels: Callable[[Read], bool]) -> list[Histogram]:
+def run(crew: Crew, job: Job, plans: Mapping[str, Any], travels: Callable[[Read], bool]) -> list[Histogram]:
     """Compute the histograms of all roots in some other processes, which are ended.
 
     Args:
@@ -42,11 +42,11 @@ def run(crew: Crew, job: Job, told: Mapping[str, Any], travels: Callable[[Read],
     """
     spill = None
     try:
-        spill = Spill.made(LIMIT.place)
+        spill = Spill.made(LIMIT.folder)
         tasks = Tasks(job, *cut(job, len(crew.workers)))
         crew.tell(
             {
-                "place": str(spill.place), "key": spill.key.hex(), "told": told, "parts": tasks.parts,
+                "place": str(spill.folder), "key": spill.key.hex(), "told": plans, "parts": tasks.parts,
                 "each": tasks.each, "outline": tasks.outline,
             },
             tasks.job.progress,
@@ -58,7 +58,7 @@ def run(crew: Crew, job: Job, told: Mapping[str, Any], travels: Callable[[Read],
             spill.remove()
 
 
-def prove(crew: Crew, told: Mapping[str, Any]) -> None:
+def prove(crew: Crew, source: Mapping[str, Any]) -> None:
     """Let each process read a share of a data set to find damage; see `Reader.prove`.
 
     Args:
@@ -70,7 +70,7 @@ def prove(crew: Crew, told: Mapping[str, Any]) -> None:
         EngineError: Processes died.
     """
     number = len(crew.workers)
-    for _ in crew.perform([{"prove": told, "share": [share, number]} for share in range(number)]):
+    for _ in crew.perform([{"prove": source, "share": [share, number]} for share in range(number)]):
         pass
 
 
@@ -91,16 +91,16 @@ class Processes:
     def __init__(self, crew: Crew, spill: Spill, travels: Callable[[Read], bool]) -> None:
         self._crew, self._spill = crew, spill
         self.travels = travels
-        self._own: Writer | None = None
+        self._writer: Writer | None = None
         self._left: Counter[str] = Counter()
 
     def perform(self, tasks: Sequence[Task[Kept]]) -> Iterator[Made[Kept]]:
         """Run all tasks; files that nobody will read any more are removed."""
-        for answer in self._crew.perform([_asked(task) for task in tasks]):
-            for step, port, shard, *kept in answer["made"]:
-                place = Kept(*kept)
-                self._left[place.file] += step != ROOT
-                yield Made(step, port, shard, place)
+        for answer in self._crew.perform([_as_json(task) for task in tasks]):
+            for step, port, shard, *address in answer["made"]:
+                extent = Kept(*address)
+                self._left[extent.file] += step != ROOT
+                yield Made(step, port, shard, extent)
         self._left.subtract(item.content.file for task in tasks for item in task.items or ())
         for file in [file for file, left in self._left.items() if not left]:
             self._spill.forget(file)
@@ -108,17 +108,17 @@ class Processes:
 
     def keep(self, content: memoryview) -> Kept:
         """Keep what was read here."""
-        self._own = self._own or self._spill.writer("read")
-        kept = self._own.write(content)
-        self._left[kept.file] += 1
-        return kept
+        self._writer = self._writer or self._spill.writer("read")
+        extent = self._writer.write(content)
+        self._left[extent.file] += 1
+        return extent
 
     def read(self, kept: Kept) -> bytes:
         """What was kept."""
         return self._spill.read(kept)
 
 
-def _asked(task: Task[Kept]) -> dict[str, Any]:
+def _as_json(task: Task[Kept]) -> dict[str, Any]:
     """A task as a process is told of it."""
     items = None if task.items is None else [(item.port, item.shard, *item.content) for item in task.items]
     return {"step": task.step, "part": task.part, "items": items}

@@ -38,19 +38,19 @@ def run(tasks: Tasks, by: Shuffle[H]) -> list[Histogram]:
         SourceError: A source could not be read to its end.
         EngineError: A step failed.
     """
-    found = tasks.job.empty()
+    histograms = tasks.job.empty()
     inbox: defaultdict[tuple[int, int], list[Item[H]]] = defaultdict(list)
     for stage in tasks.stages():
-        given = [task for step in stage for task in _given(tasks, step, by, inbox)]
-        for made in by.perform(given):
+        todo = [task for step in stage for task in _tasks_of(tasks, step, by, inbox)]
+        for made in by.perform(todo):
             if made.step == ROOT:
-                added(found, made.port, unpack(by.read(made.content)))
+                added(histograms, made.port, unpack(by.read(made.content)))
             else:
                 inbox[made.step, made.shard // tasks.each].append(Item(made.port, made.shard, made.content))
-    return found
+    return histograms
 
 
-def _given(
+def _tasks_of(
     tasks: Tasks, step: int, by: Shuffle[H], inbox: defaultdict[tuple[int, int], list[Item[H]]]
 ) -> Iterator[Task[H]]:
     """The tasks of a step; nothing follows from nothing, so a shard to which nothing was sent needs none."""

@@ -164,8 +164,8 @@ class Tasks:
         counted = {(end, root): self.job.histogram(self.job.roots[root])
                    for end in follows.ends for root in self._roots.get(end, ())}  # fmt: skip
         for some in self._folded(task, node, follows, progress):
-            for end, found in some.items():
-                for batch in found:
+            for end, changes in some.items():
+                for batch in changes:
                     for root in self._roots.get(end, ()):
                         counted[end, root].absorb(batch)
                     for step, port in self._readers.get(end, ()):

@@ -63,28 +63,28 @@ def serve_tasks(rebuilt: Callable[[dict[str, Any]], Job], opened: Callable[[dict
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process is asked to stop, and stops this one
     answers, lines = _private_output(), Lines()
     tasks: Tasks | None = None
-    told: dict[str, Any]
+    answer: dict[str, Any]
     while True:
-        given = lines.next()
+        message = lines.next()
         try:
-            if "job" in given:
-                told, tasks = {"ready": True}, _begun(rebuilt, given["job"], lines)
-            elif "prove" in given:
-                opened(given["prove"]).prove(tuple(given["share"]))
-                told = {"made": [], "read": 0}
+            if "job" in message:
+                answer, tasks = {"ready": True}, _begun(rebuilt, message["job"], lines)
+            elif "prove" in message:
+                opened(message["prove"]).prove(tuple(message["share"]))
+                answer = {"made": [], "read": 0}
             else:
-                told = _done(tasks, lines.spill, given)
+                answer = _done(tasks, lines.spill, message)
         except BaseException as error:  # noqa: BLE001  its text may quote data
             known = redact("a task", error)
-            told = {"failed": str(known), "source": isinstance(known, SourceError)}
-        answers.write(json.dumps(told) + "\n")
+            answer = {"failed": str(known), "source": isinstance(known, SourceError)}
+        answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
 
-def _begun(rebuilt: Callable[[dict[str, Any]], Job], given: dict[str, Any], lines: Lines) -> Tasks:
+def _begun(rebuilt: Callable[[dict[str, Any]], Job], message: dict[str, Any], lines: Lines) -> Tasks:
     """The tasks of a job, and where what they send lies from now on."""
-    lines.spill = Spill(Path(given["place"]), bytes.fromhex(given["key"]))
-    return alike(Tasks(rebuilt(given["told"]), given["parts"], given["each"]), given["outline"])
+    lines.spill = Spill(Path(message["place"]), bytes.fromhex(message["key"]))
+    return alike(Tasks(rebuilt(message["told"]), message["parts"], message["each"]), message["outline"])
 
 
 class Lines:
@@ -108,17 +108,17 @@ class Lines:
         os._exit(0)
 
 
-def _done(tasks: Tasks | None, spill: Spill, given: dict[str, Any]) -> dict[str, Any]:
+def _done(tasks: Tasks | None, spill: Spill, message: dict[str, Any]) -> dict[str, Any]:
     """Run a task, and say where what it made lies."""
     if tasks is None:
         raise InternalError(OTHERWISE)
-    items = None if given["items"] is None else Lazy(spill, given["items"])
+    items = None if message["items"] is None else Lazy(spill, message["items"])
     read: list[int] = []
-    writer = spill.writer(given["file"])
+    writer = spill.writer(message["file"])
     try:
         made = [
-            (one.step, one.port, one.shard, *writer.write(pack(one.content)))
-            for one in tasks.run(Task(given["step"], given["part"], items), read.append)
+            (piece.step, piece.port, piece.shard, *writer.write(pack(piece.content)))
+            for piece in tasks.run(Task(message["step"], message["part"], items), read.append)
         ]
     finally:
         writer.close()

@@ -27,7 +27,7 @@ import wpinq
 from wpinq.core.noise.counting_tree import BASES, parts, segment
 from wpinq.core.noise.factored_sums import factors
 from wpinq.core.noise.gaussian_curve import shift_of
-from wpinq.core.noise.lasting_threshold import lasting_threshold, share_at
+from wpinq.core.noise.tails import lasting_threshold, share_at
 from wpinq.core.noise.threshold import least_threshold
 from wpinq.core.records.identity import integer_identities
 

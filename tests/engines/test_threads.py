@@ -17,7 +17,7 @@ from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.job import Job
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.operators.resolution import fit_noise
-from wpinq.core.operators.slice_widths import Thicknesses
+from wpinq.core.operators.slices import Thicknesses
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.shapes import Keyed
 from wpinq.core.records.batch import WEIGHT, Batch

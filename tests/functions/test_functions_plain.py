@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq.core.functions import Dropped, bind, bind_many, running
-from wpinq.core.functions.many import COUNT, PLACE
+from wpinq.core.functions.plain import COUNT, PLACE
 from wpinq.core.records import canonical
 from wpinq.core.records.kinds import read, series, write
 from wpinq.core.records.schema import Kind, Schema

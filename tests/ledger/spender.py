@@ -22,7 +22,7 @@ from wpinq.errors import BudgetError, LedgerError
 CROSSING = 7
 """Questions of one act that has several checkpoints."""
 LOOP = Cost("1/100000", curve=(Fraction(1, 100_000), Fraction(1, 100_000)))
-TRACED = {"file.py", "head.py", "transaction.py", "ledger.py", "secret.py", "replay.py", "checkpoint.py", "several.py",
+TRACED = {"file.py", "chain.py", "transaction.py", "ledger.py", "secret.py", "replay.py", "checkpoint.py", "several.py",
           "storage.py"}  # fmt: skip
 """The files that lock, write and decide."""
 CONTENT = Pin("1", "views", "csv", b"content")

@@ -55,7 +55,7 @@ from fractions import Fraction
 from wpinq.core.ledger import secret
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger import file
-from wpinq.core.ledger import head
+from wpinq.core.ledger import chain
 
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -70,7 +70,7 @@ def trace(name, function):
         return found
     return call
 
-file.heads.write = trace("head", head.write)
+chain.write_head = trace("head", chain.write_head)
 secret.Secret.keep = trace("secret", secret.Secret.keep)
 os.replace = pathlib.os.replace = trace("replace", os.replace)
 os.link = trace("link", os.link)

@@ -312,8 +312,8 @@ def crashed(full: Path) -> Iterator[Path]:
 import os, signal
 from pathlib import Path
 from wpinq.core.ledger import Cost, Ledger
-from wpinq.core.ledger import head
-head.write = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from wpinq.core.ledger import chain
+chain.write_head = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 Ledger.existing(Path({str(full)!r})).charge("0badcafe", [Cost("0.2")], version="1", label="crash")
 """
     done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": ":".join(sys.path)}, check=False)

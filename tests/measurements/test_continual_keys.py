@@ -14,8 +14,7 @@ import wpinq
 from wpinq.core.measurements import continual_selection
 from wpinq.core.measurements.continual_selection import ContinualSelection
 from wpinq.core.noise.counting_tree import parts, segment
-from wpinq.core.noise.lasting_threshold import lasting_threshold, share_at
-from wpinq.core.noise.tails import log_moments
+from wpinq.core.noise.tails import lasting_threshold, log_moments, share_at
 from wpinq.core.noise.threshold import least_threshold
 from wpinq.core.records.bins import bin_frame
 from wpinq.core.records.identity import identities

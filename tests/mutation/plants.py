@@ -228,7 +228,7 @@ RULES = {
                 "tests/attacks/test_leaks.py"),
     "43": Plant("rule 43", "the secret is a constant", "wpinq/core/ledger/secret.py",
                 "        return cls(os.urandom(SIZE))", "        return cls(bytes(SIZE))", f"{NOISE}test_attack_05_no_seed_and_no_switch"),
-    "44": Plant("rule 44", "each look costs all of delta", "wpinq/core/noise/lasting_threshold.py",
+    "44": Plant("rule 44", "each look costs all of delta", "wpinq/core/noise/tails.py",
                 "    return Fraction(gap, (segment.number + 1) * (segment.number + 2) * segment.length)", "    return Fraction(1)",
                 f"{KEYS}test_who_is_alone_in_a_bin_is_seen_with_probability_delta_over_all_epochs"),
     "45": Plant("rule 45", "squares of one bin in place of all", f"{PRICING}gaussian_price.py",

@@ -11,8 +11,17 @@ from strategies import batch_of, distance, expected, protected, run_flow, same
 
 import wpinq
 from wpinq.core.functions.traced.probe import VALUES
-from wpinq.core.operators.dither import GRID, draws, rounded
-from wpinq.core.operators.resolution import DITHER_STABILITY, Align, Coarse, common_resolution, dither_key, fit_noise
+from wpinq.core.operators.resolution import (
+    DITHER_STABILITY,
+    GRID,
+    Align,
+    Coarse,
+    common_resolution,
+    dither_key,
+    draws,
+    fit_noise,
+    rounded,
+)
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.records.values import decode, encode
 

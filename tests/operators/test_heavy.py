@@ -18,8 +18,7 @@ from strategies import Driver, distance, expected, protected, same
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
 from wpinq.core.operators.contribution.weight import weigh
-from wpinq.core.operators.dither import GRID
-from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.operators.resolution import GRID, fit_noise
 from wpinq.core.plan.node import steps
 from wpinq.core.plan.stability import sensitivities
 from wpinq.core.records.weights import CAPACITY, NARROW, WIDE, WeightType

@@ -14,8 +14,7 @@ import wpinq
 from wpinq.core import kernels
 from wpinq.core.engines import reference
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.operators.contribution import numbered_shares
-from wpinq.core.operators.contribution import share as sharing
+from wpinq.core.operators.contribution import share
 from wpinq.core.state import summed
 
 ONE = Secret(bytes(range(32)))
@@ -74,8 +73,8 @@ def test_old_shares_shrink_when_records_come(library, parts, shards, lot, narrow
     collection = people().map("page") if narrow else people()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "LIB", library)
-        patch.setattr(sharing, "RECORDS_PER_LOT", lot)
-        patch.setattr(numbered_shares, "ROWS", lot)
+        patch.setattr(share, "RECORDS_PER_LOT", lot)
+        patch.setattr(share, "ROWS", lot)
         patch.setattr(summed, "PIECE", lot)
         driver = Driver(collection, shards)
         so_far = []

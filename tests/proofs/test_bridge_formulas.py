@@ -11,7 +11,7 @@ from depth import deep
 
 from wpinq.core.ledger.cost import Total
 from wpinq.core.noise import counting_tree, threshold
-from wpinq.core.operators.dither import rounded
+from wpinq.core.operators.resolution import rounded
 
 
 @deep

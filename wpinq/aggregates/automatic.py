@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.core.ledger.allowance import allowances
 from wpinq.core.operators.contribution.sample import under
-from wpinq.core.operators.contribution.whole import Whole
+from wpinq.core.operators.contribution.unit_key import Whole
 from wpinq.core.plan.node import Node, steps
 from wpinq.core.plan.rewrite import rewrite_all
 from wpinq.core.plan.stability import Survey

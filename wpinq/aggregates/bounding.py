@@ -19,8 +19,7 @@ from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.arguments import COLLECTION, takes
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
-from wpinq.core.operators.contribution.unit_key import ByUnit
-from wpinq.core.operators.contribution.whole import Whole
+from wpinq.core.operators.contribution.unit_key import ByUnit, Whole
 from wpinq.core.plan.node import Record, Weighted, read_by, steps
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.schema import Column, Kind, Schema

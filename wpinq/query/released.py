@@ -9,11 +9,10 @@ from collections.abc import Callable
 from math import pi
 from typing import Any
 
-from wpinq.core.functions.sql.arguments import argument
 from wpinq.core.functions.sql.bind import translator
 from wpinq.core.functions.sql.operators import RULES
 from wpinq.core.functions.sql.terms import NUMBERS, Term, constant, to
-from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.functions.sql.translator import Translator, argument
 from wpinq.core.functions.tree import Node, when
 from wpinq.core.records.schema import Kind
 from wpinq.query.derived import CALL

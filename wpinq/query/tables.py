@@ -18,8 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wpinq.collection import Collection
-from wpinq.core.functions.sql.bind import column, named, translator
-from wpinq.core.functions.sql.mistakes import suggestion
+from wpinq.core.functions.sql.bind import column, named, suggestion, translator
 from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.functions.tree import Node as Value

@@ -4,7 +4,7 @@ One file holds the closed epochs, in order, each encrypted together with the pos
 topics were read. An incomplete epoch was not closed, and nothing was answered from it. So answers after a restart are
 those of before, and records of files and topics are counted once.
 
-The number of epochs is also written beside the ledger (`head.py`), and compared: a directory that was restored from a
+The number of epochs is also written beside the ledger (`chain.py`), and compared: a directory that was restored from a
 copy could close an epoch again, with other records under the same noise, and is refused.
 
 Epochs that are no longer held can be merged into one (`core/runs/compaction.py`): a new file is written beside,

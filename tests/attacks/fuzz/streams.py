@@ -20,7 +20,7 @@ from attacks.fuzz.run import SECRET
 import wpinq
 from wpinq.core.measurements import continual_selection
 from wpinq.core.measurements.continual_selection import ContinualSelection, rows_of
-from wpinq.core.noise.lasting_threshold import share_at
+from wpinq.core.noise.tails import share_at
 from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.errors import WpinqError
 

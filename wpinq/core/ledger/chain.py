@@ -4,16 +4,23 @@ Codes are made with the data set's secret. The head, a file beside the ledger, h
 it, so an older copy of the ledger, which is a valid chain, is recognised as older.
 
 Source: privacy rules 38 and 39.
+
+The head file: the number of durable rows and a code over the last one; it is replaced as a whole.
+
+Source: privacy rule 38.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hmac import compare_digest
+from pathlib import Path
 from typing import NamedTuple
 
+from wpinq import storage
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.records.fields import encode
 from wpinq.errors import LedgerError
@@ -108,3 +115,30 @@ def behind(secret: Secret, end: Sequence[Row], stored: Head) -> bool:
     if len(acts) > 1 or not compare_digest(head(secret, named[0] if named else None).mac, stored.mac):
         raise RefusedError(FORKED)
     return bool(after)
+
+
+HEAD_VERSION = 1
+
+
+def read_head(path: Path) -> Head:
+    """Read a head file; its code is checked with the rows, by `chain.behind`.
+
+    Raises:
+        RefusedError: It is damaged.
+    """
+    text = path.read_bytes()[:256].decode("ascii", "replace")
+    words = text.split()
+    if len(words) == 4 and words[2].isdecimal() and re.fullmatch("[0-9a-f]{64}", words[3]):
+        result = Head(int(words[2]), bytes.fromhex(words[3]))
+        if text == _text(result):
+            return result
+    raise RefusedError(f"its head {path.name} is damaged; put back the newest copy of the ledger and its head.")
+
+
+def _text(head: Head) -> str:
+    return f"wpinq-head {HEAD_VERSION} {head.number} {head.mac.hex()}\n"
+
+
+def write_head(path: Path, head: Head) -> None:
+    """Replace the head file durably: after a crash it is the old one or the new one."""
+    storage.write(path, _text(head).encode("ascii"), draft=path.with_name(path.name + ".new"))

@@ -29,7 +29,6 @@ from hmac import compare_digest
 from pathlib import Path
 
 from wpinq.core.ledger import chain
-from wpinq.core.ledger import head as heads
 from wpinq.core.ledger.chain import Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows
 from wpinq.core.ledger.secret import Secret
@@ -136,7 +135,7 @@ class FileStore:
                 if secret_given is None and stored:
                     raise RefusedError(_LOST.format(secret=self._secret.name))
                 secret = secret_given or Secret.fresh()
-                heads.write(self._head, chain.head(secret, None))
+                chain.write_head(self._head, chain.head(secret, None))
                 if secret_given is None:
                     secret.keep(self._secret)
                 return secret
@@ -151,7 +150,7 @@ class FileStore:
 
     def _begun(self) -> bool:
         """Whether there is the head of an empty chain, and no ledger."""
-        return not self.path.exists() and self._head.exists() and heads.read(self._head).number == 0
+        return not self.path.exists() and self._head.exists() and chain.read_head(self._head).number == 0
 
     @contextmanager
     def locked(self, secret: Secret) -> Iterator[Pages]:
@@ -227,7 +226,7 @@ class FileStore:
             raise RefusedError(f"its head {self._head.name} is missing; put it back, or the newest copy of both.")
         if self.path.exists():
             return
-        if heads.read(self._head).number:
+        if chain.read_head(self._head).number:
             raise RefusedError("the file is missing, and its head is there; put back the newest copy of both.")
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
@@ -310,7 +309,7 @@ class FilePages:
 
     def head(self) -> Head:
         """Read the head file."""
-        return heads.read(self._head)
+        return chain.read_head(self._head)
 
     def commit(self, rows: Sequence[Row], head: Head) -> None:
         """Commit rows, then replace the head, then go on with another transaction of SQLite."""
@@ -325,7 +324,7 @@ class FilePages:
 
     def adopt(self, head: Head) -> None:
         """Replace the head file."""
-        heads.write(self._head, head)
+        chain.write_head(self._head, head)
 
 
 def _same(descriptor: int, path: Path) -> bool:

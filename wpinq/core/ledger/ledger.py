@@ -20,8 +20,7 @@ from wpinq.core.ledger.chain import RefusedError
 from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.cost import ZERO, Cost
 from wpinq.core.ledger.file import PEOPLE
-from wpinq.core.ledger.open import Asked, check_place, joined, opening, placed
-from wpinq.core.ledger.place import warn_of
+from wpinq.core.ledger.open import Asked, check_place, joined, opening, placed, warn_of
 from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.state import LedgerState, Seal

@@ -1,6 +1,6 @@
 """Continual selection: bins that nobody named, published from the epoch on at which they pass a threshold, and counted.
 
-One epsilon and one delta pay for all epochs that there will ever be: `core/noise/lasting_threshold.py` has the proof.
+One epsilon and one delta pay for all epochs that there will ever be: `core/noise/tails.py` has the proof.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wpinq.core.measurements.provenance import About
 from wpinq.core.measurements.published import by_name, ordered
 from wpinq.core.noise import mechanism
 from wpinq.core.noise.counting_tree import FORM
-from wpinq.core.noise.lasting_threshold import lasting_threshold, share_at
+from wpinq.core.noise.tails import lasting_threshold, share_at
 from wpinq.core.operators.contribution.first import first
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.rewrite import rewrite

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from wpinq.core.noise.digest import MODULUS, histogram_digest
 from wpinq.core.noise.gaussian import DiscreteGaussian
-from wpinq.core.noise.geometric import DiscreteLaplace
-from wpinq.core.noise.laplace import GridLaplace
+from wpinq.core.noise.geometric import DiscreteLaplace, GridLaplace
 from wpinq.core.noise.words import Words, WordSource
 from wpinq.errors import PlanError
 

@@ -1,4 +1,7 @@
-"""Concat: the sum of two collections."""
+"""Concat: the sum of two collections.
+
+Subtract: the difference of two collections.
+"""
 
 from __future__ import annotations
 
@@ -71,3 +74,24 @@ class Sum(Binary):
         for record, weight in inputs[1].items():
             out[record] = out.get(record, Fraction(0)) + self.sign * weight
         return out
+
+
+def subtract(self: Builder[C], other: Builder[C]) -> C:
+    """Take the weights of another collection away; what is left may be negative.
+
+    Weights:    out[x] = self[x] - other[x]
+    Stability:  1 for each input: |(a' - b') - (a - b)| <= |a' - a| + |b' - b|.
+    Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Except").
+
+    Args:
+        other: A collection with as many columns; they are matched by position and named as in this one.
+
+    Raises:
+        PlanError: The numbers of columns differ.
+
+    >>> from wpinq.testing import evaluate, protected
+    >>> pages = protected(page="text")
+    >>> evaluate(pages.subtract(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
+    {('b',): 2}
+    """
+    return self._then(Sum(*aligned(self, other, "subtract"), -1))

@@ -13,7 +13,7 @@ import polars as pl
 
 from wpinq.arguments import FLAG, WHOLE, require
 from wpinq.core.functions import Many, bind_many
-from wpinq.core.functions.many import COUNT, MAX_OUTPUTS, PLACE
+from wpinq.core.functions.plain import COUNT, MAX_OUTPUTS, PLACE
 from wpinq.core.operators.resolution import fit_resolution
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Linear

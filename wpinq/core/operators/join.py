@@ -21,16 +21,17 @@ import numpy as np
 
 from wpinq.arguments import WHOLE
 from wpinq.core.functions import bind
-from wpinq.core.operators.dither import GRID, draws
 from wpinq.core.operators.keys import both_keyed
 from wpinq.core.operators.look_up import look_up, mapped
 from wpinq.core.operators.map import Map
 from wpinq.core.operators.pairs import Joined, Pairs, PairWeighting
 from wpinq.core.operators.resolution import (
     DITHER_STABILITY,
+    GRID,
     ROUNDING_NOTE,
     common_resolution,
     dither_key,
+    draws,
     node_of,
     record_ids,
     record_key,

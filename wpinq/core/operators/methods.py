@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING
 from wpinq.lazy import late
 
 if TYPE_CHECKING:
-    from wpinq.core.operators.concat import concat
+    from wpinq.core.operators.concat import concat, subtract
     from wpinq.core.operators.contribution.sample import at_most
     from wpinq.core.operators.distinct import distinct
     from wpinq.core.operators.filter import filter
     from wpinq.core.operators.flat_map import flat_map
     from wpinq.core.operators.group_by import group_by
-    from wpinq.core.operators.intersect import intersect
     from wpinq.core.operators.join import join
     from wpinq.core.operators.join_rows import join_rows
     from wpinq.core.operators.map import map
     from wpinq.core.operators.partition import partition
     from wpinq.core.operators.semijoin import antijoin, limit, semijoin
     from wpinq.core.operators.shave import shave
-    from wpinq.core.operators.subtract import subtract
-    from wpinq.core.operators.union import union
+    from wpinq.core.operators.union import intersect, union
     from wpinq.core.operators.window import window
 
 __all__ = [
@@ -55,6 +53,7 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:
     _HOMES = dict(zip(__all__, __all__, strict=True)) | {
-        "antijoin": "semijoin", "at_most": "contribution.sample", "limit": "semijoin",
+        "antijoin": "semijoin", "at_most": "contribution.sample", "intersect": "union", "limit": "semijoin",
+        "subtract": "concat",
     }  # fmt: skip
     __getattr__ = late(__name__, {name: f"core.operators.{home}" for name, home in _HOMES.items()})

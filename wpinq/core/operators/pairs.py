@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from wpinq.core.operators.dither import GRID, draws, rounded
+from wpinq.core.operators.resolution import GRID, draws, rounded
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch, integers, weight_series
 from wpinq.core.records.identity import identities

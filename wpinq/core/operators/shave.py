@@ -12,8 +12,7 @@ from typing import Any
 from wpinq.arguments import TEXT, require
 from wpinq.core.functions.function import Dropped
 from wpinq.core.operators.resolution import fit_resolution
-from wpinq.core.operators.slice_widths import Thicknesses, thicknesses
-from wpinq.core.operators.slices import RangedSlices, Slices, SlicesBy
+from wpinq.core.operators.slices import RangedSlices, Slices, SlicesBy, Thicknesses, thicknesses
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary
 from wpinq.core.plan.node import Record, Weighted

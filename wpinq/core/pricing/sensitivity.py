@@ -15,7 +15,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import NamedTuple
 
-from wpinq.core.operators.dither import GRID
+from wpinq.core.operators.resolution import GRID
 from wpinq.core.plan.node import Node, sources
 from wpinq.core.plan.person_bound import mover
 from wpinq.core.plan.stability import Survey, known

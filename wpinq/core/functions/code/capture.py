@@ -11,6 +11,8 @@ lines, comments, docstrings and local variables do not matter. Other values (obj
 arrays, iterators, code that assigns outer names or attributes) are held as they are and have no fingerprint, so that
 the plan is a new query every time. Functions must be pure all the same: what the code does not show, above all the
 order in which a set gives its items, is the responsibility of their author.
+
+What people take for one function, in whatever version of Python: names, constants, and all that it captured.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import (
     BuiltinFunctionType,
+    CodeType,
     FunctionType,
     MethodDescriptorType,
     MethodType,
@@ -32,7 +35,7 @@ from types import (
 )
 from typing import Any
 
-from wpinq.core.functions.code.bytecode import FRAMES, cells, global_names, own_builtins, readable
+from wpinq.core.functions.code.bytecode import FRAMES, cells, global_names, nested, own_builtins, readable
 from wpinq.core.functions.code.fingerprint import ZONED, attributed, bytecode, digest, names, pure, value, zoned
 from wpinq.core.functions.code.stdlib import READS, foreign, known_name, library, member
 from wpinq.core.functions.covering import Uncovered
@@ -308,3 +311,27 @@ class Walk:
         if isinstance(item, ModuleType) and not attributed(code, name):
             return self._unknown(item)
         return self.take(item, looked)
+
+
+def outlined(function: Callable[..., Any]) -> bytes | None:
+    """A digest of what a function names, of its constants and of all that it captured, equal in versions of Python.
+
+    It decides nothing: bytecode, and what Python's own functions compute (3.12 adds up floats in another way), differ
+    between versions, so only the fingerprint says that two functions compute the same.
+    """
+    if not readable():
+        return None
+    walk = Walk("map", form=outline)
+    try:
+        _, form = walk.take(function)
+    except RecursionError:
+        return None
+    return digest("outline", form) if walk.known else None
+
+
+def outline(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> Any:
+    """What code names and the constants that it holds, in no order; code that computes something else may share it."""
+    parts = list(nested(code))
+    held = {encode(constant(item)) for part in parts for item in part.co_consts if not isinstance(item, CodeType)}
+    looked = {name for part in parts for name in part.co_names}
+    return (tuple(sorted(held - {encode(constant(None))})), tuple(sorted(looked)), code.co_argcount)

@@ -15,11 +15,9 @@ import polars as pl
 
 from wpinq.core import kernels
 from wpinq.core.operators.contribution.preprocess import Derive
-from wpinq.core.operators.contribution.recompute import anew
 from wpinq.core.operators.contribution.reservoirs import Reservoirs
 from wpinq.core.operators.contribution.share import Share
-from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, origin
-from wpinq.core.operators.contribution.whole import Whole
+from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, Whole, anew, origin
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary

@@ -1,8 +1,18 @@
-"""The unit key: the columns whose values name the privacy unit of a record, a person or a person in one period."""
+"""The unit key: the columns whose values name the privacy unit of a record, a person or a person in one period.
+
+Whole: all records of each person, where nothing bounds them yet.
+
+Anew: what a unit is left with, found anew from its records whenever some of them come or are taken back.
+
+A sample forgets the records that it pushed out, and a share does not know which of its records weigh less than nothing.
+So where records can be taken back all records of each person are held, and those of persons who moved go through the
+step once more, from the beginning, as if they were all there is.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -13,15 +23,18 @@ import polars as pl
 from wpinq.core.operators.periods import Periods, periods
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.forms import Unary
-from wpinq.core.plan.node import Node, Record, Source
-from wpinq.core.plan.shapes import Keyed, Shape
+from wpinq.core.plan.node import Node, Record, Source, Weighted
+from wpinq.core.plan.shapes import Keyed, Shape, Stateless
 from wpinq.core.plan.unit import Unit
+from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.records.values import encode
+from wpinq.core.records.weights import WeightType
+from wpinq.core.state.bykey import ByKey, Port
 from wpinq.core.state.states import State
 from wpinq.core.state.table import Ids
-from wpinq.errors import PlanError
+from wpinq.errors import InternalError, PlanError
 
 NUMBER = "\0period"
 
@@ -137,3 +150,57 @@ class ByUnit(Unary):
     @abstractmethod
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
         """What a shard remembers of the records of each unit, from the key of identities."""
+
+
+@dataclass(frozen=True, eq=False)
+class Whole(ByUnit):
+    """Plan node of `protect(unit=users(COLUMN))`: the records of each person, as they are.
+
+    Weights:    out[x] = in[x]
+    Stability:  1; but one person moves it by no known amount. A later step may bound what is made of a person
+                (`core/plan/person_bound.py`): one person more adds records that hold that person in the column, and
+                changes no others. Where the unit is a person in one period, read "person in one period" for "person".
+    """
+
+    shown = "people({0.unit_key.user})"
+    silent = True
+    bounding = True
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """What is needed later."""
+        return (needed,)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        names = self.schema.kept(needed)
+        return Stateless(lambda batch: batch.select(names))
+
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        """No records of a person meet in it."""
+        raise InternalError("all records of a person are kept as they come; please report this.")
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """The same records."""
+        return dict(inputs[0])
+
+
+def anew(  # noqa: PLR0917
+    make: Callable[[], State], schema: Schema, user: str, keep: Sequence[str], held: WeightType, key: bytes
+) -> ByKey:
+    """The state of a step over the records of a source that can be taken back.
+
+    Args:
+        make: Makes the state of the step for records that only come.
+        schema: The columns of the source.
+        user: The one that names the person; a person's records in all periods are looked at together.
+        keep: The columns that are needed later.
+        held: How the weights of the source are held.
+        key: The key of identities.
+    """
+
+    def compute(sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+        """What is left of the records of some whole persons: of those that are there."""
+        state = make()
+        state.absorb(0, Batch(sides[0].select(*schema.names, WEIGHT).filter(pl.col(WEIGHT) > 0), schema))
+        return [state.emit().frame]
+
+    return ByKey([Port(schema, (user,), schema.names, held, held)], compute, schema.select(keep), key)

@@ -133,7 +133,7 @@ def sql(
     delta_of_ledger = ledger_delta or _delta(chance, whole if bell is None else None, amount) or None
     inputs = {name: replace(table, delta=delta_of_ledger, rho=ledger_rho) for name, table in inputs.items()}
     read = set[Path]().union(
-        *(table.files() for table in inputs.values()), *(table.data.files() for table in free.values())
+        *(item.files() for item in inputs.values()), *(item.data.files() for item in free.values())
     )
     check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])

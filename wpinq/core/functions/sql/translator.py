@@ -20,8 +20,6 @@ from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
     from sqlglot import exp
-if TYPE_CHECKING:
-    from wpinq.core.functions.sql.translator import Translator
 
 DEEPEST = 60  # nested operators of an expression
 INSIDE = 450  # nodes of a tree one in the other: what Polars takes grows faster than their number

@@ -155,11 +155,7 @@ def sql(
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
     tables = protect(inputs, amount, epsilon=whole, rho=bell)
-    ledgers = {
-        source_data.ledger.identity: source_data.ledger
-        for table in tables.values()
-        for source_data in sources(table._node)
-    }
+    ledgers = {each.ledger.identity: each.ledger for table in tables.values() for each in sources(table._node)}
     before = [account.remaining() for account in ledgers.values()]
     answer = answered(
         query, {**free, **tables}, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits,

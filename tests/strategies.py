@@ -13,7 +13,7 @@ from wpinq.core.engines import local, reference, select
 from wpinq.core.engines.common_subplans import needed_columns, representatives
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shards import split
-from wpinq.core.engines.shuffle import plain
+from wpinq.core.engines.shuffle import stages
 from wpinq.core.operators.resolution import fit_noise, record_ids
 from wpinq.core.plan.node import Source, sources, steps
 from wpinq.core.plan.shapes import Keyed, Merge, Read, Stateless
@@ -132,7 +132,7 @@ def run_flow(collection, shards=1):
     root = fit_noise(collection._node)
     key = sources(root)[0].identity_key
     looped = local.run(Job([root], key))[0]
-    others = [plain.run(Job([root], key), shards)[0]]
+    others = [stages.run_in_loop(Job([root], key), shards)[0]]
     if select.installed():
         from wpinq.core.engines.bytewax import flow
 

@@ -152,9 +152,9 @@ def broken(monkeypatch):
         new = classmethod(instead) if isinstance(raw, classmethod) else instead
         monkeypatch.setattr(owner, name, new)
         if owner is shards:
-            from wpinq.core.engines.bytewax import exchange
+            from wpinq.core.engines.bytewax import edges
 
-            monkeypatch.setattr(exchange, "split", new)
+            monkeypatch.setattr(edges, "split", new)
 
     return call
 

@@ -36,7 +36,7 @@ from scipy.stats import norm
 import wpinq
 from wpinq.apps.publish import Release
 from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.records.blocks import bin_blocks
+from wpinq.core.records.bins import bin_blocks
 
 COUNTRIES = 250
 ABOVE = 91

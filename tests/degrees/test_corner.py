@@ -17,8 +17,8 @@ from strategies import Driver, expected, protected, run_flow, same
 import wpinq
 from wpinq.core.plan.node import fingerprints
 from wpinq.degrees import release, volume
-from wpinq.degrees.cells import CornerBin
 from wpinq.degrees.observed import observe_corner
+from wpinq.degrees.pipelines import CornerBin
 from wpinq.errors import BudgetError, ExactnessError, PlanError
 from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.degrees.paths.path import conjugate
@@ -411,5 +411,5 @@ def test_no_cell_is_written_out_and_the_question_is_that_of_the_expression(monke
     with monkeypatch.context() as patch:
         patch.setattr(CornerBin, "apply", None)
         assert all(np.array_equal(*pair) for pair in zip(run_flow(plan).content(), wide, strict=True))
-    monkeypatch.setattr("wpinq.degrees.cells.WIDEST", 1)  # far out, cells are written out
+    monkeypatch.setattr("wpinq.degrees.pipelines.WIDEST", 1)  # far out, cells are written out
     assert all(np.array_equal(*pair) for pair in zip(run_flow(plan).content(), wide, strict=True))

@@ -14,7 +14,7 @@ from strategies import records, st
 import wpinq
 from wpinq.core.engines import local
 from wpinq.core.engines.job import Job
-from wpinq.core.engines.shuffle import plain
+from wpinq.core.engines.shuffle import stages
 from wpinq.core.functions.function import Function
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import Node, fingerprints, sources, steps
@@ -104,7 +104,7 @@ class Travelling:
 
     def run(self, job):
         self.ran += len(job.roots)
-        return plain.run(Job(travelled(job.roots), job.key), 3)
+        return stages.run_in_loop(Job(travelled(job.roots), job.key), 3)
 
 
 QUESTIONS = {

@@ -21,7 +21,7 @@ from wpinq.core.ledger import Ledger
 from wpinq.core.plan.node import sources
 from wpinq.core.runs.run import settle
 from wpinq.core.state.memory import LIMIT, MEMORY
-from wpinq.core.state.run_files import Spill
+from wpinq.core.state.spill import Spill
 from wpinq.sources.tables import parquet
 
 LINES = "".join(f"u{i % 97},p{i * i % 1009 % (i % 50 + 1)}\n" for i in range(4000))

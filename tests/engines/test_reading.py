@@ -17,7 +17,7 @@ from wpinq.core.engines import reading
 from wpinq.core.plan.shapes import Read
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.schema import Column, Kind, Schema
-from wpinq.core.state import dense
+from wpinq.core.state import counts as value_counts
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 
@@ -98,17 +98,17 @@ def test_what_is_counted_and_what_is_not_is_everything(lots, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "BYTES_PER_LOT", 200)
         patch.setattr(reading, "ROWS_PER_ROUND", rows)
-        patch.setattr(dense, "PLACES_PER_BATCH", 4)
+        patch.setattr(value_counts, "PLACES_PER_BATCH", 4)
         found = arrived(reader, ("n",))
     assert found == Counter((n,) for lot in lots for n in lot)
 
 
 def test_dense_integers_leave_once_and_in_pieces():
     schema = Schema((Column("n", Kind.INT),))
-    counter = dense.Dense(schema)
+    counter = value_counts.Dense(schema)
     some = [pl.DataFrame({"n": range(low, low + 1000)}) for low in (0, 500, -700)]
     assert all(counter.add([frame]) for frame in some)
-    assert not counter.add([pl.DataFrame({"n": [dense.MAX_PLACES]})])
+    assert not counter.add([pl.DataFrame({"n": [value_counts.MAX_PLACES]})])
     assert sum(map(len, counter.take())) == 2200
     assert counter.rows == 0
     assert list(counter.take()) == []
@@ -126,20 +126,20 @@ def test_dense_integers_leave_once_and_in_pieces():
 )
 def test_what_threads_counted_leaves_once_wherever_it_lies(shares):
     schema = Schema((Column("n", Kind.INT),))
-    gathered = dense.Gathered(len(shares))
+    gathered = value_counts.Gathered(len(shares))
     found, rows = Counter(), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dense, "PLACES_PER_BATCH", 16)
-        patch.setattr(dense, "SPARSE", dense.MAX_PLACES)
+        patch.setattr(value_counts, "PLACES_PER_BATCH", 16)
+        patch.setattr(value_counts, "SPARSE", value_counts.MAX_PLACES)
         for share in shares:
-            counts = dense.Dense(schema)
+            counts = value_counts.Dense(schema)
             assert counts.add([pl.DataFrame({"n": share}, {"n": pl.Int64})])
             for batch in gathered.take(counts):
                 frame = batch.frame.select("n", WEIGHT)
                 rows += frame["n"].to_list()
                 found.update(dict(frame.iter_rows()))
     assert found == Counter(n for share in shares for n in share)
-    if all(abs(n) < dense.MAX_PLACES for share in shares for n in share):
+    if all(abs(n) < value_counts.MAX_PLACES for share in shares for n in share):
         assert len(rows) == len(set(rows)), "what several threads met is one record"
 
 

@@ -14,10 +14,10 @@ import wpinq
 from wpinq.core.engines import local
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shards import split
-from wpinq.core.engines.shuffle import plain, sending, stages
+from wpinq.core.engines.shuffle import stages
+from wpinq.core.engines.shuffle import tasks as shuffle_tasks
 from wpinq.core.engines.shuffle.content import pack, unpack
-from wpinq.core.engines.shuffle.sending import Records
-from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
+from wpinq.core.engines.shuffle.tasks import Item, Records, Task, Tasks
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import sources
 from wpinq.core.records.batch import END, WEIGHT, Batch
@@ -54,7 +54,7 @@ def content(histograms):
 class Unruly:
     """Runs tasks in any order, some of them twice, over items in any order."""
 
-    loop: plain.Loop
+    loop: stages.Loop
     random: Random
     reads: bool
     ran: list = field(default_factory=list)
@@ -96,13 +96,13 @@ class Unruly:
 )
 def test_tasks_twice_in_any_order_and_parts_give_the_same_histogram(name, unit, parts, each, seed, reads, rows):
     job = planned(name, unit)
-    before, sending.ROWS, sending.OF_SHARD = (sending.ROWS, sending.OF_SHARD), rows, 1
+    before, shuffle_tasks.ROWS, shuffle_tasks.OF_SHARD = (shuffle_tasks.ROWS, shuffle_tasks.OF_SHARD), rows, 1
     try:
         tasks = Tasks(job, parts, each)
-        unruly = Unruly(plain.Loop(tasks), Random(seed), reads)
+        unruly = Unruly(stages.Loop(tasks), Random(seed), reads)
         found = stages.run(tasks, unruly)
     finally:
-        sending.ROWS, sending.OF_SHARD = before
+        shuffle_tasks.ROWS, shuffle_tasks.OF_SHARD = before
     assert content(found) == content(local.run(job))
     assert len(unruly.ran) >= len(tasks.origins)
 
@@ -111,7 +111,7 @@ def test_plans_that_share_steps_share_tasks():
     views = wpinq.protect(RECORDS, budget=1, columns={"user": str, "page": str})
     roots = [fit_noise(PLANS[name](views)._node) for name in ("counts", "slices", "cdf", "kept")]
     job = Job(roots, sources(roots[0])[0].identity_key)
-    assert content(plain.run(job, 3)) == content(local.run(job))
+    assert content(stages.run_in_loop(job, 3)) == content(local.run(job))
     tasks = Tasks(job, 3)
     assert sorted(step for stage in tasks.stages() for step in stage) == list(range(len(tasks.origins)))
     assert len(list(tasks.stages())) > 2
@@ -165,8 +165,8 @@ def test_what_is_damaged_is_refused_without_a_word_of_it(damaged):
 
 @pytest.mark.parametrize(("distinct", "adds"), [(10, True), (10**6, False)])
 def test_equal_records_are_added_up_only_where_that_shrinks_them(distinct, adds, monkeypatch):
-    monkeypatch.setattr(sending, "ROWS", 1000)
-    monkeypatch.setattr(sending, "OF_SHARD", 1)
+    monkeypatch.setattr(shuffle_tasks, "ROWS", 1000)
+    monkeypatch.setattr(shuffle_tasks, "OF_SHARD", 1)
     schema = Schema.of(user=Kind.INT)
     records = Records(("user",), bytes(16), 2)
     sent = []

@@ -53,7 +53,7 @@ FACE = 72
 """Names of the core that programs use. Fewer are better, 60 at first; another one needs a reason."""
 LEFT = {
     "html": {"ledger.budget", "measurements.measurement", "pricing.explain", "pricing.quote"},
-    "postprocess": {"measurements.answer", "measurements.measurement", "measurements.saved", "pricing.explain"},
+    "postprocess": {"measurements.answer", "measurements.measurement", "pricing.explain"},
     "sources": {"operators.look_up"},
 }  # fmt: skip
 """Files of the core that still know what stands on it, by room: they are to be mended, and none is added."""

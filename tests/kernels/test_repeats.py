@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from wpinq.core import kernels
 from wpinq.core.kernels import repeats as counted
-from wpinq.core.records import equal, identity, siphash
+from wpinq.core.records import batch as batch_module
+from wpinq.core.records import identity, siphash
 from wpinq.core.records.batch import END, WEIGHT, Batch
 from wpinq.core.records.schema import Column, Kind, Schema, polars_type
-from wpinq.core.state import repeats
+from wpinq.core.state import counts
 
 VALUES = {
     Kind.TEXT: st.sampled_from(["", "a", "b", "\0", "twelve bytes", "thirteen byte", "thirteen bytf", "x" * 40 + "y"])
@@ -39,7 +40,7 @@ def test_weights_are_those_of_a_counter(library, kind, bits, data):
         patch.setattr(counted, "BITS", bits)
         frame = pl.DataFrame([pl.Series("x", values, polars_type(kind))])[start:]
         frame = pl.concat([frame, frame, frame[:1]], rechunk=False)
-        found = repeats.Repeats(schema).count(frame)
+        found = counts.Repeats(schema).count(frame)
     weights = found[WEIGHT] if WEIGHT in found.columns else np.ones(len(found), np.int64)
     sums = Counter()
     for value, weight in zip(found["x"], weights, strict=True):
@@ -50,20 +51,20 @@ def test_weights_are_those_of_a_counter(library, kind, bits, data):
 
 def test_what_repeats_is_found_and_what_does_not_is_left(library, monkeypatch):
     monkeypatch.setattr(kernels, "LIB", library)
-    state = repeats.Repeats(Schema((Column("x", Kind.TEXT),)))
+    state = counts.Repeats(Schema((Column("x", Kind.TEXT),)))
     few = pl.DataFrame({"x": [f"a name of some length {i % 50}" for i in range(5_000)]})
     assert state.count(few).height < 200
     many = pl.DataFrame({"x": [str(i) for i in range(5_000)]})
     assert WEIGHT in state.count(many).columns
-    assert [WEIGHT in state.count(few).columns for _ in range(repeats.PAUSE + 1)] == [False] * repeats.PAUSE + [True]
+    assert [WEIGHT in state.count(few).columns for _ in range(counts.PAUSE + 1)] == [False] * counts.PAUSE + [True]
 
 
 def test_several_columns_and_no_kernels_leave_a_frame_as_it_is(monkeypatch):
     frame = pl.DataFrame({"x": ["a", "a"], "y": [1, 1]})
-    assert repeats.Repeats(Schema((Column("x", Kind.TEXT), Column("y", Kind.INT)))).count(frame) is frame
+    assert counts.Repeats(Schema((Column("x", Kind.TEXT), Column("y", Kind.INT)))).count(frame) is frame
     monkeypatch.setattr(kernels, "LIB", None)
     one = frame.select("x")
-    assert repeats.Repeats(Schema((Column("x", Kind.TEXT),))).count(one) is one
+    assert counts.Repeats(Schema((Column("x", Kind.TEXT),))).count(one) is one
 
 
 @pytest.mark.parametrize("kind", VALUES)
@@ -79,7 +80,7 @@ def test_few_rows_are_added_up_as_polars_does(library, kind, data):
     batch, found = Batch(frame, Schema((Column("x", kind), Column("y", Kind.INT, ranged=True)))), []
     for lib in (library, None):
         with pytest.MonkeyPatch.context() as patch:
-            for module in (equal, identity, siphash):
+            for module in (batch_module, identity, siphash):
                 patch.setattr(module, "LIB", lib)
             found.append(sorted(map(repr, batch.consolidate().frame.iter_rows())))
     assert found[0] == found[1]

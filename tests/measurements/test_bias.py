@@ -8,7 +8,7 @@ import pytest
 import wpinq
 from wpinq.aggregates.keywords import LEVEL
 from wpinq.apps.cli import main
-from wpinq.core.plan.bias import biases
+from wpinq.core.plan.phrase import biases
 from wpinq.postprocess.shown import of_noise, rounded, upwards
 from wpinq.testing import protected
 

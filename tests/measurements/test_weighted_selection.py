@@ -13,7 +13,7 @@ from strategies import evaluate
 
 import wpinq
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.measurements.weighted_selection import WeightedSelection
+from wpinq.core.measurements.selected import WeightedSelection
 from wpinq.core.noise import Words, gaussian_curve, weighted_rounds
 from wpinq.core.noise.gaussian_tails import tail_bounds
 from wpinq.core.noise.selection import selection

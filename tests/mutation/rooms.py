@@ -22,7 +22,7 @@ ROOMS = {
         ["tests/ledger/test_*.py", "tests/attacks/test_attack_budget.py", "tests/attacks/test_attack_commits.py"],
     ),
     "stability": Room(
-        ["wpinq/core/plan/stability.py", "wpinq/core/plan/key_weight.py", "wpinq/core/plan/forms.py",
+        ["wpinq/core/plan/stability.py", "wpinq/core/plan/person_bound.py", "wpinq/core/plan/forms.py",
          "wpinq/core/pricing/sensitivity.py"],
         ["tests/contracts/test_contracts.py", "tests/attacks/test_joint_loss.py", "tests/attacks/test_attack_bounds.py",
          "tests/attacks/test_attack_weights.py", "tests/measurements/test_explain.py",

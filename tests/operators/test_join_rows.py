@@ -7,7 +7,7 @@ import pytest
 from depth import deeper, often
 
 import wpinq
-from wpinq.core.plan.key_weight import key_weight
+from wpinq.core.plan.person_bound import key_weight
 from wpinq.core.plan.stability import sensitivities
 from wpinq.testing import check_stability, evaluate
 

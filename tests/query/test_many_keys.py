@@ -5,7 +5,7 @@ import pytest
 
 import wpinq
 from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.records import blocks
+from wpinq.core.records import bins
 from wpinq.query import answer
 
 QUERY = "SELECT page, country, COUNT(*) AS views FROM data GROUP BY page, country HAVING COUNT(*) >= 4 ORDER BY {}"
@@ -15,7 +15,7 @@ KEYS = pl.DataFrame({"page": [f"/p{n % 60}" for n in range(240)], "country": [f"
 @pytest.fixture
 def looked_at(monkeypatch):
     """Blocks of 32 rows; the sizes of what is looked at together."""
-    for module in (blocks, answer):
+    for module in (bins, answer):
         monkeypatch.setattr(module, "ROWS", 32)
     seen, inner = [], Measurement._parts
     monkeypatch.setattr(Measurement, "_parts", lambda self, frame: seen.append(frame.height) or inner(self, frame))

@@ -7,7 +7,7 @@ import pytest
 
 import wpinq
 from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.records import blocks
+from wpinq.core.records import bins
 from wpinq.core.records.bins import bin_frame
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import BinError, SourceError
@@ -19,7 +19,7 @@ KEYS = pl.DataFrame({"a": [f"/p{n}" for n in range(300)], "b": range(300)})
 @pytest.fixture
 def small(monkeypatch):
     """Blocks of 64 rows, and how many rows were looked at together at the most."""
-    monkeypatch.setattr(blocks, "ROWS", 64)
+    monkeypatch.setattr(bins, "ROWS", 64)
     seen, inner = [], Measurement._parts
     monkeypatch.setattr(Measurement, "_parts", lambda self, frame: seen.append(frame.height) or inner(self, frame))
     return seen
@@ -55,10 +55,10 @@ def test_a_lazy_frame_without_rows_has_no_answers(tmp_path):
 def test_other_types_are_read_as_they_are_from_a_frame():
     """A number that is whole is an integer's bin; another one is refused, lazily too."""
     whole = KEYS[:5].with_columns(pl.col("b").cast(pl.Float64))
-    assert bin_frame(whole, PAIRS).equals(blocks.bin_blocks(whole.lazy(), PAIRS).whole)
+    assert bin_frame(whole, PAIRS).equals(bins.bin_blocks(whole.lazy(), PAIRS).whole)
     for wrong in (KEYS.with_columns(b=pl.col("b") + 0.5), KEYS.with_columns(b=pl.lit("x")), KEYS.select("a")):
         with pytest.raises(BinError):
-            blocks.bin_blocks(wrong.lazy(), PAIRS)
+            bins.bin_blocks(wrong.lazy(), PAIRS)
 
 
 def test_an_arrow_table_is_read_as_a_frame_is():
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path):
 
 def test_a_file_that_goes_away_meanwhile_is_told(tmp_path):
     KEYS.write_parquet(tmp_path / "keys.parquet")
-    read = blocks.bin_blocks(pl.scan_parquet(tmp_path / "keys.parquet"), PAIRS)
+    read = bins.bin_blocks(pl.scan_parquet(tmp_path / "keys.parquet"), PAIRS)
     (tmp_path / "keys.parquet").unlink()
     with pytest.raises(SourceError, match="cannot be read"):
         list(read)

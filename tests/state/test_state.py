@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.core.state import table as tables
-from wpinq.core.state.staircase import Steps
+from wpinq.core.state.histogram import Steps
 from wpinq.core.state.table import Table, combine
 
 ids = st.tuples(st.integers(0, 3), st.integers(0, 3))  # few, so that identities tie in one word, or in both

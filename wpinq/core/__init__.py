@@ -41,15 +41,14 @@ if TYPE_CHECKING:
     from wpinq.core.measurements.windows import WindowedMeasurement
     from wpinq.core.operators.contribution.contributions import contributions
     from wpinq.core.operators.keys import keyed
-    from wpinq.core.plan.bias import biases
     from wpinq.core.plan.dataset import DataSet
     from wpinq.core.plan.forms import Where
     from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
+    from wpinq.core.plan.phrase import biases
     from wpinq.core.plan.rewrite import rewrite
     from wpinq.core.plan.stability import times_moved
     from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
-    from wpinq.core.records.bins import bin_frame
-    from wpinq.core.records.blocks import bin_blocks
+    from wpinq.core.records.bins import bin_blocks, bin_frame
     from wpinq.core.records.clocks import instant_of
     from wpinq.core.records.fields import encode
     from wpinq.core.records.kinds import declared_kinds
@@ -91,15 +90,14 @@ _NAMES = {
     "core.measurements.windows": "WindowedMeasurement",
     "core.operators.contribution.contributions": "contributions",
     "core.operators.keys": "keyed",
-    "core.plan.bias": "biases",
+    "core.plan.phrase": "biases",
     "core.plan.dataset": "DataSet",
     "core.plan.forms": "Where",
     "core.plan.node": "Node Source fingerprints sources steps",
     "core.plan.rewrite": "rewrite",
     "core.plan.stability": "times_moved",
     "core.pricing.privacy_cost": "GAUSSIAN Terms",
-    "core.records.bins": "bin_frame",
-    "core.records.blocks": "bin_blocks",
+    "core.records.bins": "bin_blocks bin_frame",
     "core.records.clocks": "instant_of",
     "core.records.fields": "encode",
     "core.records.kinds": "declared_kinds",

@@ -22,8 +22,8 @@ from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.privacy_cost import Terms
 from wpinq.core.records.bins import bin_frame
-from wpinq.degrees.cells import CORNER
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
+from wpinq.degrees.pipelines import CORNER
 from wpinq.errors import PlanError
 from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.degrees.posterior.evidence import Cornered

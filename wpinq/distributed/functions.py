@@ -28,7 +28,7 @@ from wpinq.distributed.values import Json, UntoldError, members, record, told, u
 from wpinq.errors import InternalError, PlanError
 
 CALL = "a plan"
-CORNER = ("wpinq.degrees.cells", "CornerBin")
+CORNER = ("wpinq.degrees.pipelines", "CornerBin")
 """The one kind of expressions that does more than they say, which few plans have."""
 FIELDS = tuple(one.name for one in fields(Function))
 """What all functions have."""
@@ -72,7 +72,7 @@ def function_untold(given: Json) -> Function:
     if "expressions" in given:
         made = tuple(_admitted(one, common) for one in given["expressions"])
         if given["corner"]:
-            from wpinq.degrees.cells import CornerBin
+            from wpinq.degrees.pipelines import CornerBin
 
             return CornerBin(**common, expressions=made, growth=given["growth"])
         return Expressions(**common, expressions=made, growth=given["growth"])

@@ -48,7 +48,7 @@ STEPS: dict[str, str] = {
     "Source": "wpinq.core.plan.node",
     "Sum": f"{OPERATORS}.concat",
     "Weigh": f"{INSIDE}.weight",
-    "Whole": f"{INSIDE}.whole",
+    "Whole": f"{INSIDE}.unit_key",
     "Window": f"{OPERATORS}.window",
 }
 """The steps that travel, with what they hold, and their homes: a process loads those that its plans have."""

@@ -3,9 +3,8 @@
 The rest are the queries, over edges in both directions; everything after `measure` takes released numbers.
 """
 
-from wpinq.graphs.bipartite import butterfly_buckets, pair_buckets, pairs
+from wpinq.graphs.bipartite import butterfly_buckets, measure_pairs, pair_buckets, pairs
 from wpinq.graphs.measure import measure
-from wpinq.graphs.measure_pairs import measure_pairs
 from wpinq.graphs.queries import (
     joint_buckets,
     joint_degrees,

@@ -24,7 +24,7 @@ from wpinq.core.pricing.privacy_cost import LAPLACE, Terms
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.threshold import probability, threshold_of
 from wpinq.core.records import canonical
-from wpinq.core.records.blocks import ROWS, Blocks, bin_blocks, plain, together
+from wpinq.core.records.bins import ROWS, Blocks, bin_blocks, plain, together
 from wpinq.core.runs.key_recovery import refuse_unnamed
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.automatic import Automatic, priced, waiting
 from wpinq.collection import Collection
-from wpinq.core.records.blocks import bin_blocks
+from wpinq.core.records.bins import bin_blocks
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
 from wpinq.query.derived import CALL

@@ -152,7 +152,7 @@ class Table:
         Raises:
             SourceError: The suffix is another, or the place cannot be written.
         """
-        from wpinq.core.measurements.saved import save
+        from wpinq.core.measurements.answer import save
 
         save(self.frame, {**self.answer.about, "notes": self.notes}, path, (".csv", ".parquet"))
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.records.blocks import Blocks
+from wpinq.core.records.bins import Blocks
 from wpinq.core.records.schema import Kind
 from wpinq.core.state.workers import in_order
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width

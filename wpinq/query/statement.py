@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from wpinq.core.functions.sql.terms import Term
 from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.functions.tree import col
-from wpinq.core.plan.bias import biases
 from wpinq.core.plan.node import Node
+from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError

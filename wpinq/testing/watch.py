@@ -19,7 +19,7 @@ from wpinq.core.engines import local
 from wpinq.core.engines import select as engine_choice
 from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job
-from wpinq.core.measurements import measurement, query, selected, weighted_selection
+from wpinq.core.measurements import measurement, query, selected
 from wpinq.core.measurements.continual import ContinualMeasurement
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import ChargedQuery
@@ -144,7 +144,6 @@ def _patches(seen: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
         (ChargedQuery, "__init__", created), (ChargedQuery, "answer_from", answered),
         (ContinualMeasurement, "receive", received), (Measurement, "_passing", passed),
         (measurement, "names_of", named), (selected, "names_of", named),
-        (weighted_selection, "names_of", named),
     ]  # fmt: skip
 
 

@@ -124,8 +124,8 @@ def measure(data: Input, epsilon: Fraction, *, mutual: bool, analyst: str | None
 
 def measure_pairs(data: Input, epsilon: Fraction, analyst: str | None) -> tuple[Collection, Any]:
     """The same of a bipartite graph."""
-    from wpinq.graphs.measure_pairs import measure_pairs as measured
-    from wpinq.graphs.measure_pairs import quoted
+    from wpinq.graphs.bipartite import measure_pairs as measured
+    from wpinq.graphs.bipartite import quoted
 
     quoted(data.limitless(), epsilon, analyst=analyst)
     pairs = data.protect_to_spend(epsilon)

@@ -20,8 +20,7 @@ from wpinq.core.plan.shapes import Read
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.schema import Schema
 from wpinq.core.records.weights import CAPACITY
-from wpinq.core.state.dense import ROWS_PER_ROUND, Dense, Gathered
-from wpinq.core.state.repeats import Repeats
+from wpinq.core.state.counts import ROWS_PER_ROUND, Dense, Gathered, Repeats
 from wpinq.core.state.workers import cores
 from wpinq.errors import SourceError
 from wpinq.failures import Failure

@@ -1,9 +1,8 @@
 """Bind a user's function or expression to the columns of a collection.
 
-Attributes that no value of a column's type has: a function that asks for one fails for every record.
-
-Only functions that surely come to the place where they ask are judged: their code is straight, and nothing in it but
-the columns decides what types there are. They are called once with a value of each column's type that is no record's.
+A function that reads an attribute that no value of a column's type has would fail for every record, so it is refused.
+Only functions that surely reach the attribute are judged: their code has no branches, and the columns alone decide
+which types there are. They are called once, with a value of each column's type that is of no record.
 """
 
 from __future__ import annotations

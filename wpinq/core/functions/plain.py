@@ -3,9 +3,8 @@
 It is always right and slow: the work grows with the number of distinct records. It runs all functions that cannot be
 traced, and traced functions on the single records where column arithmetic and Python differ.
 
-Functions that return several records for one, as `flat_map` takes: run by the plain way, with numbered outputs.
-
-Weights are divided by these numbers: output `place` of `count` (privacy rule 17). A set is sorted canonically, because
+`Many` runs functions that return several records for one, as `flat_map` takes them. Outputs are numbered, and weights
+are divided by these numbers: output `position` of `count` (privacy rule 17). A set is sorted canonically, because
 its own order is not a function of its values.
 """
 

@@ -3,11 +3,9 @@
 Codes are made with the data set's secret. The head, a file beside the ledger, holds the number of rows and a code over
 it, so an older copy of the ledger, which is a valid chain, is recognised as older.
 
+The head file holds the number of durable rows and a code over the last one; it is replaced as a whole.
+
 Source: privacy rules 38 and 39.
-
-The head file: the number of durable rows and a code over the last one; it is replaced as a whole.
-
-Source: privacy rule 38.
 """
 
 from __future__ import annotations

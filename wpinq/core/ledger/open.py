@@ -8,7 +8,7 @@ could choose the column, `users("sender")` and `users("receiver")` over one tabl
 Periods are those of all tables, so that the unit is one. A table of records may not join one of people: what a person
 loses by it nobody bounds.
 
-Where a new ledger lies: whether its secret could leave with a commit, or be replaced by others. It is said once.
+A new ledger warns once where its secret could leave with a commit, or others could replace it.
 """
 
 from __future__ import annotations

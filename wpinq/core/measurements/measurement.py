@@ -36,8 +36,7 @@ from wpinq.core.pricing.threshold import (
     present,
     private_threshold,
 )
-from wpinq.core.records.bins import bin_codes
-from wpinq.core.records.blocks import Blocks, bin_blocks, in_blocks
+from wpinq.core.records.bins import Blocks, bin_blocks, bin_codes, in_blocks
 from wpinq.core.records.fields import Field
 from wpinq.core.records.identity import identities, identity
 from wpinq.core.runs.epochs import Epochs

@@ -11,9 +11,9 @@ from typing import Any
 
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.operators.shave import Shave, ShaveBy
-from wpinq.core.plan.bias import biases
-from wpinq.core.plan.key_weight import key_weight
 from wpinq.core.plan.node import Node, sources, steps
+from wpinq.core.plan.person_bound import key_weight
+from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import by_ledger
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wpinq.arguments import FLAG, takes
 from wpinq.core.measurements.continual_selection import ContinualSelection, continual_quote
 from wpinq.core.measurements.query import commit
-from wpinq.core.measurements.selected import Selection
-from wpinq.core.measurements.weighted_selection import WeightedSelection
+from wpinq.core.measurements.selected import Selection, WeightedSelection
 from wpinq.core.noise.selection import PartitionSelection, selection
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import sources

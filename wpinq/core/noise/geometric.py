@@ -1,6 +1,7 @@
 """Discrete Laplace noise, also called two-sided geometric: exact, vectorised, and a function of the bin.
 
-Laplace noise on a data-independent dyadic grid: discrete Laplace at a finer resolution.
+`GridLaplace` is Laplace noise on a dyadic grid that does not depend on data: discrete Laplace noise at a finer
+resolution.
 """
 
 from __future__ import annotations

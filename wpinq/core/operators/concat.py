@@ -1,7 +1,4 @@
-"""Concat: the sum of two collections.
-
-Subtract: the difference of two collections.
-"""
+"""The sum and the difference of two collections: `concat` and `subtract`."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from wpinq.core.operators.keys import both_keyed
 from wpinq.core.operators.pairs import PairWeighting
 from wpinq.core.operators.resolution import node_of
 from wpinq.core.plan.builder import Builder, C
-from wpinq.core.plan.key_weight import key_weight, least
 from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.person_bound import key_weight, least
 from wpinq.core.records.weights import WeightType
 from wpinq.errors import PlanError
 
@@ -38,7 +38,7 @@ def join_rows(
                 b times what this side moves. The other side likewise; where both move, one after the other, each step
                 starts and ends within the bounds, which hold for all data. That they do: the records of one person
                 weigh `at_most` together by contribution bounding, those of a key n by `limit(key, n)`, and steps that
-                keep the key's columns apart make no more of them (`core/plan/key_weight.py`). So a person with
+                keep the key's columns apart make no more of them (`core/plan/person_bound.py`). So a person with
                 `at_most` a here and b there moves a * b pairs, and never half of them twice. With how="left" max(b, 1)
                 and 2a. Proof: when self[x] moves by d, its pairs and out[x, None] together move by |d| (B + max(0, 1 -
                 B)) = |d| max(B, 1). When other[y] moves by d, so does B by |d| at the most, so all out[x, None] of the

@@ -19,8 +19,8 @@ from wpinq.core.operators.keys import both_keyed, keyed
 from wpinq.core.operators.look_up import those_in
 from wpinq.core.operators.resolution import common_resolution, node_of, record_ids, record_key
 from wpinq.core.plan.builder import Builder, C
-from wpinq.core.plan.key_weight import least
 from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.person_bound import least
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.schema import Schema

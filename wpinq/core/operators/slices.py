@@ -4,7 +4,7 @@ The state of a shard is one weight for each identity; the record's own columns p
 only column is ranged (the `index` of an earlier `shave`), the state is a step function, and its size is the number of
 distinct weights. Slices of equal thickness leave as one row with a ranged index.
 
-Functions that say how thick the slices of a record are, as `shave` takes: whole numbers of a step, exactly.
+`Thicknesses` are functions that say how thick the slices of a record are, in whole multiples of a step.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from wpinq.core.records.identity import identities
 from wpinq.core.records.kinds import Misfit
 from wpinq.core.records.schema import Schema
 from wpinq.core.records.weights import WeightType
-from wpinq.core.state.histogram import FEW, ranges
-from wpinq.core.state.staircase import Integers, Steps
+from wpinq.core.state.histogram import FEW, Integers, Steps, ranges
 from wpinq.core.state.states import Hashed, State
 from wpinq.core.state.table import Ids, Table, Weights, combine
 from wpinq.core.state.write_buffer import Tally, Waiting

@@ -1,6 +1,6 @@
-"""Union: the larger of two weights. `intersect` uses the same node: both of one pair together cost as much as one.
+"""Union and intersection: the larger and the smaller of two weights.
 
-Intersect: the smaller of two weights.
+Both are one step, `Extreme`; both of one pair together cost as much as one of them.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class Node(ABC):
         return {}
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
-        """What it bounds the weight of records by that agree in some columns (`key_weight.py`); None if nothing.
+        """What it bounds the weight of records by that agree in some columns (`person_bound.py`); None if nothing.
 
         Args:
             columns: Some of its columns.

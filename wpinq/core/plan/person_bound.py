@@ -24,7 +24,7 @@ other steps only the mass for no columns is known.
 **The key of a person.** The unit is *alone* in a step while f(D + unit) = f(D) + records that hold the unit in the
 fixed columns, for every D without the unit, and f(D) holds no such record. What moves is then what the unit itself
 makes. So the records that move and agree in some columns weigh no more than a key of these and the fixed columns can
-weigh at the most (`key_weight.py`), whatever the stability: `distinct` on the key alone leaves a person a weight of 1,
+weigh at the most (`KeyWeights`), whatever the stability: `distinct` on the key alone leaves a person a weight of 1,
 a whole group by the key 1, `limit` its bound. A filter on what was made of a person (HAVING) and a map that drops the
 key move no more than that.
 
@@ -66,11 +66,50 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from wpinq.core.plan.key_weight import KeyWeights
 from wpinq.core.plan.node import Node, Source
 
 if TYPE_CHECKING:
     from wpinq.core.plan.dataset import DataSet
+
+
+class KeyWeights:
+    """Key weights of the steps of one plan; what was found is remembered."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Node, frozenset[str]], Fraction | None] = {}
+
+    def of(self, node: Node, columns: frozenset[str]) -> Fraction | None:
+        """The most that the records of a step with the same values in some columns weigh together; None if unbounded.
+
+        It is the weight that a contribution bound or `limit` leaves to a key, followed through the steps that keep the
+        columns apart: what such a step makes of the records of one value is what it would make of them alone, so it
+        weighs no more than they do times its stability. Records that agree in more columns are some of those that
+        agree in fewer.
+        """
+        if (node, columns) not in self._known:
+            self._known[node, columns] = least(node.bounds(columns, self.of), self._followed(node, columns))
+        return self._known[node, columns]
+
+    def _followed(self, node: Node, columns: frozenset[str]) -> Fraction | None:
+        total = Fraction(0)
+        for index, (source_node, factor) in enumerate(zip(node.inputs, node.stability, strict=True)):
+            before = node.kept_apart(index)
+            weight = self.of(source_node, frozenset(before[name] for name in columns if name in before))
+            if weight is None:
+                return None
+            total += weight * factor
+        return total if node.inputs else None
+
+
+def key_weight(root: Node, columns: frozenset[str]) -> Fraction | None:
+    """The most that the records of a step with the same values in some columns weigh together; see `KeyWeights.of`."""
+    return KeyWeights().of(root, columns)
+
+
+def least(bound: Fraction | None, another: Fraction | None) -> Fraction | None:
+    """The smaller of two bounds."""
+    return bound if another is None else another if bound is None else min(bound, another)
+
 
 Masses: TypeAlias = Mapping[frozenset[str], Fraction]
 NONE: frozenset[str] = frozenset()

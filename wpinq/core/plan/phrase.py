@@ -1,15 +1,15 @@
-"""What a charge is named by where nobody named it: the calls of its plan, as Python has them, or the SQL of a query.
+"""A plan in words: the name of a charge that nobody named, and the bias of an answer.
 
-It is the asker's own text, cut to a size, and says nothing of records. It decides nothing.
+The name is the calls of the plan, as Python has them, or the SQL of a query. It is the analyst's own text, cut to a
+size; it says nothing of records and decides nothing. The bias is what bounds, clamping and weights keep out of an
+answer. It is no noise, and no interval covers it.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from wpinq.core.plan.node import Node
+from wpinq.core.plan.node import Node, steps
 
 LONGEST = 200
 """Characters of a name that a ledger keeps of a text."""
@@ -53,3 +53,9 @@ def shortened(text: str) -> str:
     """
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def biases(root: Node) -> tuple[str, ...]:
+    """What the steps of a plan keep out of its answers, each once."""
+    result = [node.bias for node in steps(root)]
+    return tuple(dict.fromkeys(item for item in result if item))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from wpinq.core.operators.parallel import each_is_charged
 from wpinq.core.operators.window import Window
-from wpinq.core.plan.bias import biases
 from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
+from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger
 from wpinq.core.pricing.sensitivity import ledger_sensitivities
 from wpinq.core.pricing.threshold import delta_of, threshold_of

@@ -2,12 +2,16 @@
 
 Types are public, so a bin that the collection could never hold is refused with a hint; a bin that it could hold is
 answered, whether it exists or not. Bins are equal as in `values.py`: the bin NaN is the bin None.
+
+Many bins are read from a lazy frame in blocks, and never held together. A block is a frame of the schema's columns, as
+`bin_frame` gives it. So a question about 100 million bins, of which few are shown, takes the memory of one million.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +21,7 @@ import polars as pl
 from wpinq.core.records.python import fitted
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.core.records.values import NULL, decode, encode
-from wpinq.errors import BinError
+from wpinq.errors import BinError, SourceError
 
 HELD: dict[Kind, frozenset[type[pl.DataType]]] = {
     Kind.INT: frozenset([pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32]),
@@ -141,3 +145,85 @@ def _insist_on_exact(number: float, exact: Any) -> None:
 def _misfit(what: str, column: Column) -> BinError:
     hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
     return BinError(f"observe: {what} does not fit; {hint}.")
+
+
+ROWS = 1 << 20
+"""Rows of a block."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Some bins, block by block, as often as they are gone through.
+
+    Attributes:
+        rows: How many there are; one that stands twice counts twice.
+        read: Gives them.
+    """
+
+    rows: int
+    read: Callable[[], Iterator[pl.DataFrame]]
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        """At least one block, each of `ROWS` rows or fewer."""
+        return self.read()
+
+    @property
+    def whole(self) -> pl.DataFrame:
+        """All of them together."""
+        return pl.concat(list(self))
+
+
+def in_blocks(frame: pl.DataFrame) -> Blocks:
+    """The bins of a frame that is there already."""
+    return Blocks(frame.height, lambda: frame.iter_slices(ROWS) if frame.height else iter([frame]))
+
+
+def together(frame: pl.DataFrame) -> Blocks:
+    """All bins of a frame as one block."""
+    return Blocks(frame.height, lambda: iter([frame]))
+
+
+def plain(schema: Schema) -> bool:
+    """Whether all columns are of the types that are read block by block."""
+    return all(column.kind in HELD for column in schema)
+
+
+def bin_blocks(bins: Any, schema: Schema) -> Blocks:
+    """Read bins as `bin_frame` does; a lazy frame of plain types (text, integers, booleans, bytes) block by block.
+
+    What it holds must stay as it is, as the bytes of a file do that nobody writes to: it is read each time that it is
+    gone through.
+
+    Raises:
+        BinError: A bin has another type, or another number of values, than the collection's records.
+        SourceError: A lazy frame cannot be read.
+    """
+    if not isinstance(bins, pl.LazyFrame):
+        return in_blocks(bin_frame(bins, schema))
+    try:
+        types = bins.collect_schema()
+        if len(types) != len(schema) or not all(map(held_as, types.dtypes(), schema)):
+            return in_blocks(bin_frame(bins.collect(), schema))
+        rows = int(bins.select(pl.len()).collect().item())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise _unreadable(error) from None
+    named = [pl.col(old).cast(polars_type(new.kind)).alias(new.name) for old, new in zip(types, schema, strict=True)]
+    wanted = bins.select(named)
+
+    def read() -> Iterator[pl.DataFrame]:
+        read_rows = 0
+        try:
+            for block in wanted.collect_batches(chunk_size=ROWS, maintain_order=True):
+                read_rows += block.height
+                yield from block.iter_slices(ROWS)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise _unreadable(error) from None
+        if not read_rows:
+            yield in_columns([pl.Series(column.name, [], polars_type(column.kind)) for column in schema])
+
+    return Blocks(rows, read)
+
+
+def _unreadable(error: BaseException) -> SourceError:
+    why = getattr(error, "strerror", None) or f"it is no table that Polars reads ({type(error).__name__})"
+    return SourceError(f"keys: the lazy frame cannot be read: {why}.")

@@ -1,12 +1,23 @@
-"""The two ends of a dataflow in bytewax's terms: what every worker takes in, and what the caller is handed."""
+"""The ends of a dataflow in bytewax's terms, and the exchange between its workers.
+
+`Feed` is what every worker reads, `HandOver` what the caller receives. An exchange sends records to the shard of their
+key within one process: each batch is cut as it comes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
+import bytewax.operators as op
+from bytewax.dataflow import Stream
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
+from bytewax.operators import KeyedStream
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
+
+from wpinq.core.engines.shards import split
+from wpinq.core.records.batch import Batch
+from wpinq.failures import Failure
 
 T = TypeVar("T")
 
@@ -56,3 +67,17 @@ class _Handed(StatelessSinkPartition[T]):
     def write_batch(self, items: list[T]) -> None:
         for item in items:
             self._take(item)
+
+
+Routed: TypeAlias = "KeyedStream[tuple[int, Batch]]"
+
+
+def send(
+    name: str, up: Stream[Batch], keys: Sequence[str], port: int, *, key: bytes, shards: int, failure: Failure
+) -> Routed:  # fmt: skip
+    """Send every record to the shard of its key; the engine sees the number of the shard, and nothing of the key."""
+
+    def step(items: list[Batch]) -> list[tuple[str, tuple[int, Batch]]]:
+        return [(str(shard), (port, part)) for item in items for shard, part in split(item, keys, key, shards)]
+
+    return op.flat_map_batch(name, up, failure.guard("exchange", step, []))

@@ -16,8 +16,7 @@ from bytewax.dataflow import Dataflow, Stream
 from bytewax.operators import StatefulBatchLogic
 from bytewax.testing import run_main
 
-from wpinq.core.engines.bytewax.edges import Feed, HandOver
-from wpinq.core.engines.bytewax.exchange import send
+from wpinq.core.engines.bytewax.edges import Feed, HandOver, send
 from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.linear import Linear, StepBatches

@@ -1,6 +1,6 @@
 """Tasks in other processes of this machine, each with its part of the cores and of the memory.
 
-They (`crew.py`) send each other records through a private directory as Arrow IPC (`core/state/run_files.py`). A process
+They (`crew.py`) send each other records through a private directory as Arrow IPC (`core/state/spill.py`). A process
 that dies is replaced, and its task alone is given out again; one that ends several processes is given up, with the run.
 The first failure of a task ends the run: it would fail again.
 """
@@ -18,7 +18,7 @@ from wpinq.core.engines.shuffle.tasks import ROOT, Made, Task, Tasks
 from wpinq.core.plan.shapes import Read
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.memory import LIMIT
-from wpinq.core.state.run_files import Kept, Spill, Writer
+from wpinq.core.state.spill import Kept, Spill, Writer
 
 BYTES_PER_PART = 1 << 28
 """Bytes of files in a share, at the most."""

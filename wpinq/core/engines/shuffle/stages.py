@@ -1,4 +1,8 @@
-"""The driver's part of a run: which task is next, what it is sent, and the sum of what all have counted."""
+"""The driver's part of a run: which task is next, what it is sent, and the sum of what all have counted.
+
+`Loop` runs tasks one after another in this process. It is the adapter without machinery, on which the contracts are
+tested.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from wpinq.core.engines.job import Job
 from wpinq.core.engines.reading import batches
-from wpinq.core.engines.shuffle.content import pack, unpack
+from wpinq.core.engines.shuffle.content import Content, pack, unpack
 from wpinq.core.engines.shuffle.tasks import ROOT, Item, Made, Task, Tasks, added
 from wpinq.core.plan.shapes import Read
 from wpinq.core.state.histogram import Histogram
@@ -65,3 +70,47 @@ def _tasks_of(
             yield Task(step, part, None)
         elif items := inbox.pop((step, part), None):
             yield Task(step, part, sorted(items, key=lambda item: item.shard))
+
+
+class Loop:
+    """Runs one task after another; what they send is bytes, as everywhere."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+
+    def perform(self, tasks: Sequence[Task[bytes]]) -> Iterator[Made[bytes]]:
+        """Run all tasks."""
+        for task in tasks:
+            items = (
+                None
+                if task.items is None
+                else tuple(Item(item.port, item.shard, unpack(item.content)) for item in task.items)
+            )
+            for made in self._tasks.run(Task(task.step, task.part, items), self._tasks.job.progress):
+                yield Made(made.step, made.port, made.shard, bytes(pack(made.content)))
+
+    def keep(self, content: memoryview) -> bytes:
+        """The bytes themselves."""
+        return bytes(content)
+
+    def read(self, content: bytes) -> bytes:
+        """The bytes themselves."""
+        return content
+
+    def travels(self, read: Read) -> bool:
+        """Tasks read all sources themselves."""
+        return True
+
+
+def _unpacked(item: Item[bytes]) -> Item[Content]:
+    return Item(item.port, item.shard, unpack(item.content))
+
+
+def run_in_loop(job: Job, parts: int, each: int = 1) -> list[Histogram]:
+    """Compute the histograms of all roots in so many tasks, of so many shards each.
+
+    Raises:
+        SourceError, EngineError: See `run`.
+    """
+    tasks = Tasks(job, parts, each)
+    return run(tasks, Loop(tasks))

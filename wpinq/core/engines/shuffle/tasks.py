@@ -8,11 +8,15 @@ A task is a function of its plan, its number and its items: state, samples and d
 and not of their order. So a task that dies is run again with the same outcome, and in however many parts a plan is cut,
 its histograms are the same bit for bit. A task knows the keys that identify and sample records, and neither the secret,
 the ledger nor noise (privacy rule 37).
+
+A `Sender` cuts what a task made by the key of the next reader. Equal records are added up before they travel, where the
+first lot of a route shows that this shrinks them; it changes no answer. Where a step needs identities alone
+(`Keyed.hashed`), a task sends 24 bytes for each distinct record, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Generic, TypeVar
@@ -23,19 +27,81 @@ from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.linear import Linear, StepBatches
 from wpinq.core.engines.reading import batches
+from wpinq.core.engines.shards import cut, split
 from wpinq.core.engines.shuffle.content import Content
-from wpinq.core.engines.shuffle.sending import Identities, Records
 from wpinq.core.engines.threads import state_of
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Keyed, Read
 from wpinq.core.records.batch import Batch
+from wpinq.core.records.schema import Schema
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.memory import LIMIT
 from wpinq.core.state.spill import Disk, Overflow, Sized
 from wpinq.core.state.states import Hashed, HashedState, State
 from wpinq.core.state.workers import cores
+from wpinq.core.state.write_buffer import Shrinking, Tally
 from wpinq.errors import InternalError
 from wpinq.failures import redact
+
+ROWS, OF_SHARD, MOST_ROWS = 1 << 16, 1 << 14, 1 << 20
+"""Rows that are cut, and perhaps added up, at once: so many for each shard, and at least and at most so many."""
+MAX_HELD_IDENTITIES = 1 << 27
+"""Identities that a task adds up before it sends them: pages of 3 gigabytes."""
+IDENTITIES_AT_ONCE = 1 << 20
+"""Identities that are sent as one piece, of 24 megabytes."""
+
+
+class Records:
+    """Sends batches to the shards of their keys.
+
+    Args:
+        keys: The columns of the key.
+        key: The key of identities.
+        shards: How many shards there are.
+    """
+
+    def __init__(self, keys: Sequence[str], key: bytes, shards: int) -> None:
+        self._keys, self._key, self._shards = tuple(keys), key, shards
+        self._waiting: list[Batch] = []
+        self._rows, self._most = 0, max(ROWS, min(OF_SHARD * shards, MOST_ROWS))
+        self._shrinking = Shrinking()
+
+    def add(self, batch: Batch) -> Iterator[tuple[int, Batch]]:
+        """Let records wait, or send all that wait."""
+        self._waiting.append(batch)
+        self._rows += len(batch)
+        if self._rows >= self._most:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[tuple[int, Batch]]:
+        """Send what waits."""
+        if not self._waiting:
+            return
+        whole = Batch.concat(self._waiting, self._waiting[0].schema)
+        self._waiting, self._rows = [], 0
+        whole = self._shrinking(whole)
+        yield from (piece for piece in split(whole, self._keys, self._key, self._shards) if len(piece[1]))
+
+
+class Identities:
+    """Sends the sums of records by identity; see `Records`."""
+
+    def __init__(self, schema: Schema, key: bytes, shards: int) -> None:
+        self._tally, self._shards = Tally(schema, key, threads=1), shards
+
+    def add(self, batch: Batch) -> Iterator[tuple[int, Hashed]]:
+        """Add records up."""
+        self._tally.absorb(batch)
+        if self._tally.size >= MAX_HELD_IDENTITIES:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[tuple[int, Hashed]]:
+        """Send the sums."""
+        for shard, (ids, weights) in enumerate(cut(*self._tally.take(), self._shards)):
+            for start in range(0, len(ids), IDENTITIES_AT_ONCE):
+                some = slice(start, start + IDENTITIES_AT_ONCE)
+                yield shard, Hashed(ids[some], weights[some])
+
 
 H_co = TypeVar("H_co", covariant=True)
 """What stands for content that was sent: its bytes, or a place where they lie."""

@@ -23,7 +23,7 @@ from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle.content import Content, pack, unpack
 from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
 from wpinq.core.records.reader import Reader
-from wpinq.core.state.run_files import Kept, Spill
+from wpinq.core.state.spill import Kept, Spill
 from wpinq.errors import InternalError, SourceError
 from wpinq.failures import redact
 

@@ -12,7 +12,8 @@ arrays, iterators, code that assigns outer names or attributes) are held as they
 the plan is a new query every time. Functions must be pure all the same: what the code does not show, above all the
 order in which a set gives its items, is the responsibility of their author.
 
-What people take for one function, in whatever version of Python: names, constants, and all that it captured.
+`outlined` is the form of a function that any version of Python gives: its names, its constants and all that it
+captured.
 """
 
 from __future__ import annotations

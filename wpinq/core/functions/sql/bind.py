@@ -7,7 +7,7 @@ it is true.
 
 Names are matched exactly, or, where they are not in double quotes, without regard to case if that fits one column.
 
-Where an SQL text is wrong, and what may have been meant.
+Errors say where an SQL text is wrong, and what may have been meant.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The functions and casts of SQL that are functions of one record: the table that the translator reads and lists.
 
-SQL functions of numbers. What PostgreSQL raises on gives NULL.
+What PostgreSQL raises on, such as the square root of a number below zero, gives NULL.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Translate the parts of an SQL text into trees of operations.
-
-Arguments of SQL functions: parts of one of some types, and constants.
-"""
+"""Translate the parts of an SQL text into trees of operations, and read the arguments of SQL functions."""
 
 from __future__ import annotations
 

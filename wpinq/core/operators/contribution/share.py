@@ -1,6 +1,6 @@
-"""Share: contribution bounding without leaving out records: all records of a user share a weight of 1.
+"""Share: a contribution bound that leaves out no record: all records of a user share a weight of 1.
 
-Numbered shares: the weight that a user's records share, kept up to date by the numbers of records and users.
+`Shares` is the plain state, `NumberedShares` the same over the numbers of records and users.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """The unit key: the columns whose values name the privacy unit of a record, a person or a person in one period.
 
-Whole: all records of each person, where nothing bounds them yet.
+`ByUnit` is the step of all contribution bounds. `Whole` keeps all records of each person, where nothing bounds them
+yet.
 
-Anew: what a unit is left with, found anew from its records whenever some of them come or are taken back.
-
-A sample forgets the records that it pushed out, and a share does not know which of its records weigh less than nothing.
-So where records can be taken back all records of each person are held, and those of persons who moved go through the
-step once more, from the beginning, as if they were all there is.
+`anew` computes a bound again for each unit whose records came or were taken back. A sample forgets the records that it
+pushed out, and a share does not know which of its records have a negative weight. So where records can be taken back,
+all records of each person are held, and those of people who changed go through the step again from the beginning.
 """
 
 from __future__ import annotations

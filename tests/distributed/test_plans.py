@@ -19,8 +19,8 @@ from wpinq.core.functions.function import Function
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import Node, fingerprints, sources, steps
 from wpinq.distributed import data, functions, plans, values
-from wpinq.distributed.data import Lent, data_told, data_untold
-from wpinq.distributed.plans import plans_told, plans_untold
+from wpinq.distributed.data import Lent, data_from_json, data_to_json
+from wpinq.distributed.plans import plans_from_json, plans_to_json
 from wpinq.errors import InternalError, PlanError
 
 PLAIN = {
@@ -34,9 +34,9 @@ COLUMNS = {"user": str, "page": str, "n": int, "x": float}
 
 def travelled(roots):
     """The plans after they were told, as JSON, to somebody who has the same records."""
-    told = json.loads(json.dumps(plans_told(roots)))
+    told = json.loads(json.dumps(plans_to_json(roots)))
     read = iter(dict.fromkeys(data for root in roots for data in sources(root)))
-    return plans_untold(told, lambda _: next(read))
+    return plans_from_json(told, lambda _: next(read))
 
 
 def content(roots):
@@ -59,7 +59,7 @@ def test_every_operator_travels_and_computes_the_same(name, left, right):
 def test_plain_python_does_not_travel_and_the_step_is_named(name):
     root = apply(name, source("left", False), source("right", False))._node
     with pytest.raises(PlanError, match=r"cannot be told to another process.*Nothing was charged"):
-        plans_told([root])
+        plans_to_json([root])
 
 
 def views(**more):
@@ -100,7 +100,7 @@ class Travelling:
         data.reader.prove()
 
     def check(self, roots):
-        plans_told(roots)
+        plans_to_json(roots)
 
     def run(self, job):
         self.ran += len(job.roots)
@@ -140,48 +140,48 @@ def test_questions_of_the_library_have_the_same_answers_elsewhere(name, unit, tm
 def test_an_expression_that_json_cannot_write_does_not_travel():
     v = views().filter(pl.col("x") < float("inf"))
     with pytest.raises(PlanError, match="cannot be told"):
-        plans_told([v._node])
+        plans_to_json([v._node])
 
 
 def test_what_arrives_is_admitted_once_more():
     """Somebody in between could only ask for what is element-wise, of the plan that was meant."""
-    told = json.loads(json.dumps(plans_told([views().map(pl.col("n") + 1)._node])))
+    told = json.loads(json.dumps(plans_to_json([views().map(pl.col("n") + 1)._node])))
     function = next(step["fields"]["function"]["function"] for step in told["steps"] if step["is"] == "Map")
     function["expressions"] = [json.loads(pl.col("n").max().meta.serialize(format="json"))]
     with pytest.raises(wpinq.UntraceableError, match="element-wise"):
-        plans_untold(told)
+        plans_from_json(told)
     function["expressions"] = [json.loads((pl.col("n") + 2).meta.serialize(format="json"))]
-    assert plans_untold(told)  # the fingerprint says what it says: whoever changes the one can change the other
+    assert plans_from_json(told)  # the fingerprint says what it says: whoever changes the one can change the other
 
 
 def test_a_traced_function_that_means_something_else_is_refused():
-    told = json.loads(json.dumps(plans_told([views().filter(lambda n: n > 1)._node])))
+    told = json.loads(json.dumps(plans_to_json([views().filter(lambda n: n > 1)._node])))
     (function,) = (step["fields"]["predicate"]["function"] for step in told["steps"] if step["is"] == "Filter")
     function["traced"]["tuple"][0]["fields"]["name"] = "ge"
     with pytest.raises(InternalError, match="means something else in another process"):
-        plans_untold(told)
+        plans_from_json(told)
 
 
 def test_plans_that_mean_something_else_are_refused():
-    told = json.loads(json.dumps(plans_told([views().map("page").distinct()._node])))
+    told = json.loads(json.dumps(plans_to_json([views().map("page").distinct()._node])))
     (step,) = (step for step in told["steps"] if step["is"] == "Distinct")
     step["fields"]["at_most"] = {"fraction": "2/1"}
     with pytest.raises(InternalError, match="the plans mean something else"):
-        plans_untold(told)
+        plans_from_json(told)
 
 
 def test_rule_37_what_is_told_holds_two_keys_and_no_secret(tmp_path):
     (tmp_path / "views.csv").write_text("user,page\nann,home\n")
     v = wpinq.protect(tmp_path / "views.csv", budget=1, unit=wpinq.users("user", at_most=2))
     (one,) = sources(v._node)
-    text = json.dumps(plans_told([v.map("page")._node]))
+    text = json.dumps(plans_to_json([v.map("page")._node]))
     secret = one.ledger.secret
     assert secret._key.hex() not in text
     (told,) = json.loads(text)["data"]
     assert told["keys"] == [one.identity_key.hex(), one.sampling_key.hex()]
     for use in ("digest", "content", "recovery"):
         assert secret.derive(use, one.name).hex()[:32] not in text
-    lent = data_untold(told)
+    lent = data_from_json(told)
     assert isinstance(lent, Lent)
     assert (lent.identity_key, lent.sampling_key) == (one.identity_key, one.sampling_key)
     assert not any(key in repr(lent) for key in told["keys"])
@@ -195,10 +195,10 @@ def test_files_that_changed_are_refused(tmp_path):
     path = tmp_path / "views.csv"
     path.write_text("user,page\nann,home\n")
     (one,) = sources(wpinq.protect(path, budget=1)._node)
-    told = data_told(one)
+    told = data_to_json(one)
     path.write_text("user,page\nann,home\nbob,news\n")
     with pytest.raises(wpinq.ChangedError, match="not the same for all processes"):
-        data_untold(told)
+        data_from_json(told)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_files_are_opened_alike(tmp_path, monkeypatch, columns, words, text):
     (tmp_path / "views.csv").write_text(text)
     monkeypatch.chdir(tmp_path)
     (one,) = sources(wpinq.protect("views.csv", budget=1, columns=columns, **words)._node)
-    lent = data_untold(json.loads(json.dumps(data_told(one))))
+    lent = data_from_json(json.loads(json.dumps(data_to_json(one))))
     assert lent.reader.schema == one.reader.schema
     assert lent.covered == one.covered
     names = one.reader.schema.names
@@ -226,7 +226,7 @@ def test_files_are_opened_alike(tmp_path, monkeypatch, columns, words, text):
 def test_records_in_memory_and_databases_are_read_by_the_first_process():
     (one,) = sources(views()._node)
     assert not data.travels(one)
-    lent = data_untold(json.loads(json.dumps(data_told(one))))
+    lent = data_from_json(json.loads(json.dumps(data_to_json(one))))
     assert lent.covered == one.covered
     with pytest.raises(InternalError, match="was not sent"):
         list(lent.batches(["user"]))
@@ -235,7 +235,7 @@ def test_records_in_memory_and_databases_are_read_by_the_first_process():
 def test_live_sources_stay_where_they_are():
     live = wpinq.live({"user": str}, budget=1)
     with pytest.raises(PlanError, match="epoch by epoch"):
-        plans_told([live.map("user")._node])
+        plans_to_json([live.map("user")._node])
 
 
 # ---- a new step or function must say whether it travels
@@ -270,7 +270,7 @@ def test_every_step_travels_or_is_named_as_one_that_does_not():
 @pytest.mark.parametrize("given", [[1], {"is": "Map"}, {"step": None}, {"of": "os.system", "fields": {}}, 1.5])
 def test_nothing_else_is_made_of_what_arrives(given):
     with pytest.raises(InternalError, match="what no plan can hold"):
-        values.untold(given, plans_other)
+        values.from_json(given, plans_other)
 
 
 def plans_other(given):

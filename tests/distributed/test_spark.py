@@ -113,7 +113,7 @@ def test_a_failure_on_an_executor_quotes_nothing(place, session, monkeypatch):
     one = views.map("page").measure("0.1")
     from wpinq.distributed import spark as own
 
-    monkeypatch.setattr(own, "plans_told", lambda roots: {"data": [], "steps": [{"is": "secret name"}], "roots": []})
+    monkeypatch.setattr(own, "plans_to_json", lambda roots: {"data": [], "steps": [{"is": "secret name"}], "roots": []})
     with pytest.raises(wpinq.EngineError) as failed:
         one.observe("p1")
     assert "secret" not in str(failed.value)

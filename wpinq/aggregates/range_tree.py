@@ -182,7 +182,7 @@ class Ranges:
     ) -> None:
         self._cuts, self._tree, self._made, self._levels = cuts, tree, measurements, levels
 
-    def between(self, pairs: Sequence[tuple[Amount, Amount]]) -> Answer:
+    def between(self, asked: Sequence[tuple[Amount, Amount]]) -> Answer:
         """How many records are in each of some ranges, which begin and end at edges.
 
         Intervals hold what they say, by Chernoff's bound for the sum of the noises that are in a range; they are up to
@@ -195,11 +195,11 @@ class Ranges:
             A row for each range: `from`, `to`, `count` and its interval.
 
         Raises:
-            PlanError: They are no pairs of edges that rise.
+            PlanError: They are no asked of edges that rise.
             ExactnessError: One is no number.
             SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
         """
-        spans = [self._edge_indices(pair) for pair in pairs]
+        spans = [self._edge_indices(pair) for pair in asked]
         about = About(f"ranges({self._cuts.column})", self._made)
         ends = pl.DataFrame(
             [(self._cuts.numbers[a], self._cuts.numbers[b]) for a, b in spans],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.records.reader import HeldReader, Reader
 from wpinq.core.records.schema import Schema
-from wpinq.distributed.values import Json, UntoldError, told, untold
+from wpinq.distributed.values import Json, UnwritableError, from_json, to_json
 from wpinq.errors import InternalError, PlanError
 from wpinq.sources.opening import reopened
 from wpinq.sources.recovered import Recovered
@@ -76,7 +76,7 @@ def travels(data: DataSet) -> bool:
     return data.opened is not None and not data.live
 
 
-def data_told(data: DataSet) -> Json:
+def data_to_json(data: DataSet) -> Json:
     """A data set as JSON.
 
     Raises:
@@ -85,51 +85,52 @@ def data_told(data: DataSet) -> Json:
     if data.live:
         raise PlanError(f"{data.name}: comes epoch by epoch, which this process alone follows.")
     reader = data.reader
-    kept = None
+    parts = None
     if isinstance(reader, Recovered):
-        kept = {"place": str(reader.place.absolute()), "key": reader.key.hex(), "parts": reader.parts}
+        parts = {"place": str(reader.folder.absolute()), "key": reader.key.hex(), "parts": reader.parts}
     way = (data.reader.schema, data.reader.name, data.reader.way)
     return {
-        "opened": data.opened if travels(data) else None, "version of files": reader.version(), "kept": kept,
-        "read": told(way, _untold), "name": data.name, "version": data.version, "unit": told(data.unit, _untold),
+        "opened": data.opened if travels(data) else None, "version of files": reader.version(), "kept": parts,
+        "read": to_json(way, _refuse), "name": data.name, "version": data.version, "unit": to_json(data.unit, _refuse),
         "reading": data.reading, "before": list(data.before), "book": data.book,
         "keys": [data.identity_key.hex(), data.sampling_key.hex()],
     }  # fmt: skip
 
 
-def data_untold(given: Mapping[str, Json], ledger: Ledger | None = None) -> Lent:
+def data_from_json(message: Mapping[str, Json], ledger: Ledger | None = None) -> Lent:
     """The data set that was told.
 
     Args:
-        given: See `data_told`.
+        message: See `data_to_json`.
         ledger: Where a script charges what it measures here, for nothing; by default nothing can be charged.
 
     Raises:
         SourceError: Its files are not as they were.
     """
-    schema, name, way = untold(given["read"], _nothing)
+    schema, name, way = from_json(message["read"], _nothing)
     reader: Reader = SentReader(schema, name, way)
-    if given["opened"] is not None:
-        reader = reopened(given["opened"], given["version of files"])
-    if given["kept"] is not None:
-        kept = given["kept"]
-        reader = Recovered(reader, Path(kept["place"]), bytes.fromhex(kept["key"]), kept["parts"])
-    identity, sampling = (bytes.fromhex(key) for key in given["keys"])
+    if message["opened"] is not None:
+        reader = reopened(message["opened"], message["version of files"])
+    if message["kept"] is not None:
+        parts = message["kept"]
+        reader = Recovered(reader, Path(parts["place"]), bytes.fromhex(parts["key"]), parts["parts"])
+    identity, sampling = (bytes.fromhex(key) for key in message["keys"])
     return Lent(
-        reader, cast("Ledger", ledger or NoLedger()), given["name"], given["version"], untold(given["unit"], _nothing),
-        lasting=False, reading=given["reading"], before=tuple(given["before"]), keys=(identity, sampling),
-        of=given["book"],
+        reader, cast("Ledger", ledger or NoLedger()), message["name"], message["version"],
+        from_json(message["unit"], _nothing),
+        lasting=False, reading=message["reading"], before=tuple(message["before"]), keys=(identity, sampling),
+        of=message["book"],
     )  # fmt: skip
 
 
-def opened(told: Mapping[str, Json]) -> Reader:
+def opened(message: Mapping[str, Json]) -> Reader:
     """The records of a data set that a process was told."""
-    return data_untold(told).reader
+    return data_from_json(message).reader
 
 
-def _untold(value: object) -> Any:
-    raise UntoldError
+def _refuse(value: object) -> Any:
+    raise UnwritableError
 
 
-def _nothing(given: object) -> NoReturn:
+def _nothing(value: object) -> NoReturn:
     raise InternalError("a data set holds what none can hold; please report this.")

@@ -24,17 +24,17 @@ from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.rows import Rows
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.functions.traced.formula import Formula
-from wpinq.distributed.values import Json, UntoldError, members, record, told, untold
+from wpinq.distributed.values import Json, UnwritableError, from_json, members, record, to_json
 from wpinq.errors import InternalError, PlanError
 
 CALL = "a plan"
 CORNER = ("wpinq.degrees.pipelines", "CornerBin")
 """The one kind of expressions that does more than they say, which few plans have."""
-FIELDS = tuple(one.name for one in fields(Function))
+FIELDS = tuple(field.name for field in fields(Function))
 """What all functions have."""
 
 
-def function_told(function: Function) -> Json:
+def function_to_json(function: Function) -> Json:
     """A function as JSON.
 
     Raises:
@@ -43,40 +43,40 @@ def function_told(function: Function) -> Json:
     if isinstance(function, Expressions):
         corner = (type(function).__module__, type(function).__name__) == CORNER
         if type(function) is not Expressions and not corner:
-            raise UntoldError
+            raise UnwritableError
         return {
-            "expressions": [_expression(one) for one in function.expressions],
+            "expressions": [_expression(expression) for expression in function.expressions],
             "corner": corner, "growth": function.growth, **_common(function),
         }  # fmt: skip
     if isinstance(function, Columnar):
         if not function.whole:
-            raise UntoldError
-        return {"traced": told(function.nodes, record), **_common(function)}
+            raise UnwritableError
+        return {"traced": to_json(function.nodes, record), **_common(function)}
     if isinstance(function, Rows):
         file = io.BytesIO()
         function.table.write_ipc(file)
         return {"rows": b64encode(file.getvalue()).decode(), "outer": function.outer, **_common(function)}
-    raise UntoldError
+    raise UnwritableError
 
 
-def function_untold(given: Json) -> Function:
+def function_from_json(message: Json) -> Function:
     """The function that was told.
 
     Raises:
         InternalError: It means something else here.
     """
-    common = {name: untold(one, _nothing) for name, one in given["fields"].items()}
-    if "rows" in given:
-        table = pl.read_ipc(io.BytesIO(b64decode(given["rows"])))
-        return Rows(**common, table=table, outer=given["outer"])
-    if "expressions" in given:
-        made = tuple(_admitted(one, common) for one in given["expressions"])
-        if given["corner"]:
+    common = {name: from_json(entry, _nothing) for name, entry in message["fields"].items()}
+    if "rows" in message:
+        table = pl.read_ipc(io.BytesIO(b64decode(message["rows"])))
+        return Rows(**common, table=table, outer=message["outer"])
+    if "expressions" in message:
+        made = tuple(_admitted(entry, common) for entry in message["expressions"])
+        if message["corner"]:
             from wpinq.degrees.pipelines import CornerBin
 
-            return CornerBin(**common, expressions=made, growth=given["growth"])
-        return Expressions(**common, expressions=made, growth=given["growth"])
-    formula = Formula(untold(given["traced"], _nothing), common["reads"])
+            return CornerBin(**common, expressions=made, growth=message["growth"])
+        return Expressions(**common, expressions=made, growth=message["growth"])
+    formula = Formula(from_json(message["traced"], _nothing), common["reads"])
     with contextlib.suppress(PlanError):
         bound = bind(formula, common["schema"], CALL, columns=list(common["output"].names))
         if bound.fingerprint == common["fingerprint"]:
@@ -85,8 +85,8 @@ def function_untold(given: Json) -> Function:
 
 
 def _common(function: Function) -> dict[str, Json]:
-    every = members(function, _untold)["fields"] if type(function) is Function else {
-        name: told(getattr(function, name), _untold) for name in FIELDS
+    every = members(function, _refuse)["fields"] if type(function) is Function else {
+        name: to_json(getattr(function, name), _refuse) for name in FIELDS
     }  # fmt: skip
     return {"fields": every}
 
@@ -99,25 +99,25 @@ def _expression(value: pl.Expr) -> Json:
         try:
             again = pl.Expr.deserialize(io.StringIO(text), format="json")
         except pl.exceptions.PolarsError:
-            raise UntoldError from None
+            raise UnwritableError from None
         if again.meta.serialize(format="binary") != value.meta.serialize(format="binary"):
-            raise UntoldError
+            raise UnwritableError
     return json.loads(text)
 
 
-def _admitted(given: Json, common: dict[str, Any]) -> pl.Expr:
+def _admitted(text: Json, common: dict[str, Any]) -> pl.Expr:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        value = pl.Expr.deserialize(io.StringIO(json.dumps(given)), format="json")
+        value = pl.Expr.deserialize(io.StringIO(json.dumps(text)), format="json")
     node = tree(value, CALL)
     if bare(node) not in common["schema"].names:
         admit(node, common["schema"], CALL)
     return value
 
 
-def _untold(value: object) -> Json:
-    raise UntoldError
+def _refuse(value: object) -> Json:
+    raise UnwritableError
 
 
-def _nothing(given: object) -> object:
+def _nothing(value: object) -> object:
     raise InternalError("a plan holds a function that no plan holds; please report this.")

@@ -16,9 +16,9 @@ from wpinq.core.engines.job import Job
 from wpinq.core.functions import Function
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, fingerprints, sources, steps
-from wpinq.distributed.data import Lent, data_told, data_untold
-from wpinq.distributed.functions import function_told, function_untold
-from wpinq.distributed.values import Json, UntoldError, members, record, untold
+from wpinq.distributed.data import Lent, data_from_json, data_to_json
+from wpinq.distributed.functions import function_from_json, function_to_json
+from wpinq.distributed.values import Json, UnwritableError, from_json, members, record
 from wpinq.errors import InternalError, PlanError
 
 OPERATORS, INSIDE = "wpinq.core.operators", "wpinq.core.operators.contribution"
@@ -56,48 +56,48 @@ STEPS: dict[str, str] = {
 
 def step_named(name: str) -> type[Node]:
     """The class of a step that travels."""
-    found: type[Node] = getattr(import_module(STEPS[name]), name)
-    return found
+    step_class: type[Node] = getattr(import_module(STEPS[name]), name)
+    return step_class
 
 
-def plans_told(roots: Sequence[Node]) -> dict[str, Json]:
+def plans_to_json(roots: Sequence[Node]) -> dict[str, Json]:
     """Some plans as JSON.
 
     Raises:
         PlanError: A step of theirs cannot travel.
     """
-    places: dict[Node, int] = {}
-    found: list[DataSet] = list(dict.fromkeys(data for root in roots for data in sources(root)))
+    numbers: dict[Node, int] = {}
+    data_sets: list[DataSet] = list(dict.fromkeys(data for root in roots for data in sources(root)))
     written: list[Json] = []
 
     def other(value: object) -> Json:
         if isinstance(value, Node):
-            return {"step": places[value]}
+            return {"step": numbers[value]}
         if isinstance(value, Function):
-            return {"function": function_told(value)}
+            return {"function": function_to_json(value)}
         if isinstance(value, DataSet):
-            return {"data": found.index(value)}
+            return {"data": data_sets.index(value)}
         return record(value)
 
     for node in steps(*roots):
         try:
             written.append({"is": _name(node), **members(node, other)})
-        except UntoldError:
+        except UnwritableError:
             raise PlanError(untellable(node)) from None
-        places[node] = len(places)
+        numbers[node] = len(numbers)
     digests = fingerprints(*roots)
     meant = [None if (digest := digests[root]) is None else digest.hex() for root in roots]
     return {
-        "steps": written, "roots": [places[root] for root in roots], "meant": meant,
-        "data": [data_told(data) for data in found],
-        "readers": [next(i for i, one in enumerate(found) if one.reader is data.reader) for data in found],
+        "steps": written, "roots": [numbers[root] for root in roots], "meant": meant,
+        "data": [data_to_json(data) for data in data_sets],
+        "readers": [next(i for i, data_ in enumerate(data_sets) if data_.reader is data.reader) for data in data_sets],
     }  # fmt: skip
 
 
 def _name(node: Node) -> str:
     name = type(node).__name__
     if STEPS.get(name) != type(node).__module__:
-        raise UntoldError
+        raise UnwritableError
     return name
 
 
@@ -110,38 +110,38 @@ def untellable(node: Node) -> str:
     )
 
 
-def plans_untold(told: Mapping[str, Json], lend: Callable[[Json], Lent] = data_untold) -> list[Node]:
+def plans_from_json(message: Mapping[str, Json], lend: Callable[[Json], Lent] = data_from_json) -> list[Node]:
     """The plans that were told.
 
     Raises:
         SourceError: Files are not as they were.
         InternalError: They mean something else here.
     """
-    data = [lend(one) for one in told["data"]]
-    data = [one if data[place] is one else replace(one, reader=data[place].reader)
-            for one, place in zip(data, told["readers"], strict=True)]  # fmt: skip
+    data = [lend(entry) for entry in message["data"]]
+    data = [entry if data[reader_number] is entry else replace(entry, reader=data[reader_number].reader)
+            for entry, reader_number in zip(data, message["readers"], strict=True)]  # fmt: skip
     made: list[Node] = []
 
-    def other(given: Mapping[str, Json]) -> Any:
-        if "step" in given:
-            return made[given["step"]]
-        if "function" in given:
-            return function_untold(given["function"])
-        if "data" in given:
-            return data[given["data"]]
+    def other(reference: Mapping[str, Json]) -> Any:
+        if "step" in reference:
+            return made[reference["step"]]
+        if "function" in reference:
+            return function_from_json(reference["function"])
+        if "data" in reference:
+            return data[reference["data"]]
         raise InternalError("a plan holds what no plan can hold; please report this.")
 
-    for one in told["steps"]:
-        values = {name: untold(value, other) for name, value in one["fields"].items()}
-        made.append(step_named(one["is"])(**values))
-    roots = [made[place] for place in told["roots"]]
+    for step in message["steps"]:
+        values = {name: from_json(value, other) for name, value in step["fields"].items()}
+        made.append(step_named(step["is"])(**values))
+    roots = [made[number] for number in message["roots"]]
     digests = fingerprints(*roots)
     if any(meant is not None and (digests[root] or b"").hex() != meant
-           for root, meant in zip(roots, told["meant"], strict=True)):  # fmt: skip
+           for root, meant in zip(roots, message["meant"], strict=True)):  # fmt: skip
         raise InternalError("the plans mean something else in another process; please report this.")
     return roots
 
 
-def rebuilt(told: Mapping[str, Any]) -> Job:
+def rebuilt(message: Mapping[str, Any]) -> Job:
     """The plans that a process was told, as a job."""
-    return Job(plans_untold(told["plans"]), bytes.fromhex(told["key"]))
+    return Job(plans_from_json(message["plans"]), bytes.fromhex(message["key"]))

@@ -71,19 +71,19 @@ class Processes:
         Raises:
             PlanError: There is one.
         """
-        from wpinq.distributed.plans import plans_told
+        from wpinq.distributed.plans import plans_to_json
 
-        plans_told(roots)
+        plans_to_json(roots)
 
-    def told(self, job: Job) -> Mapping[str, Any]:
+    def message(self, job: Job) -> Mapping[str, Any]:
         """What the other processes are told of some plans.
 
         Raises:
             PlanError: They cannot be told.
         """
-        from wpinq.distributed.plans import plans_told
+        from wpinq.distributed.plans import plans_to_json
 
-        return {"plans": plans_told(job.roots), "key": job.key.hex()}
+        return {"plans": plans_to_json(job.roots), "key": job.key.hex()}
 
     def prove(self, data: DataSet) -> None:
         """Let each process read its share of the files, which then wait for the first question.
@@ -93,14 +93,14 @@ class Processes:
             EngineError: Processes died.
         """
         from wpinq.core.engines.shuffle import processes as shuffle
-        from wpinq.distributed.data import data_told, travels
+        from wpinq.distributed.data import data_to_json, travels
 
         if not travels(data):
             data.reader.prove()
             return
         crew = self._crew()
         self._started.append(crew)
-        shuffle.prove(crew, data_told(data))
+        shuffle.prove(crew, data_to_json(data))
 
     def run(self, job: Job) -> list[Histogram]:
         """Compute the histograms of all roots.
@@ -113,8 +113,8 @@ class Processes:
         from wpinq.core.engines.shuffle import processes as shuffle
         from wpinq.distributed.data import travels
 
-        told = self.told(job)
-        return shuffle.run(self._crew(), job, told, lambda read: travels(read.data))
+        message = self.message(job)
+        return shuffle.run(self._crew(), job, message, lambda read: travels(read.data))
 
     def __repr__(self) -> str:
         return f"processes({self.number})"

@@ -29,8 +29,8 @@ from wpinq.core.plan.node import Node, sources
 from wpinq.core.plan.shapes import Read
 from wpinq.core.state.histogram import Histogram
 from wpinq.distributed.data import travels
-from wpinq.distributed.plans import plans_told
-from wpinq.distributed.spark_tasks import OTHERS, ROW, SUM, begun, told_of, version_of, work
+from wpinq.distributed.plans import plans_to_json
+from wpinq.distributed.spark_tasks import OTHERS, ROW, SUM, begun, sums_to_json, version_of, work
 from wpinq.errors import ChangedError, EngineError, PlanError, installed, needs
 from wpinq.failures import redacted
 from wpinq.sources.tables.spark import SparkReader
@@ -61,7 +61,7 @@ class Spark:
         Raises:
             PlanError: A step cannot be told, or records are where executors cannot read them.
         """
-        plans_told(roots)
+        plans_to_json(roots)
         for data in {data: None for root in roots for data in sources(root)}:
             if isinstance(data.reader, SparkReader):
                 if _apart(data.reader.table.sparkSession, self._session):
@@ -84,15 +84,15 @@ class Spark:
         if self._at_once:
             return
         try:
-            found = self._session.range(NUMBERS).mapInArrow(version_of, "version string").collect()
+            rows = self._session.range(NUMBERS).mapInArrow(version_of, "version string").collect()
         except Exception:  # noqa: BLE001  Spark's own errors quote the executor's files
-            found = []
-        if {row["version"] for row in found} != {installed()}:
+            rows = []
+        if {row["version"] for row in rows} != {installed()}:
             raise PlanError(
                 f"spark(...): the Python of Spark's executors does not have wpinq {installed()} and pyarrow. Install "
                 "them there, and name that Python in PYSPARK_PYTHON before the session is made. Nothing was charged."
             )
-        self._at_once = len(found)
+        self._at_once = len(rows)
 
     def prove(self, data: DataSet) -> None:
         """Let this process read what may turn out to be damaged."""
@@ -115,27 +115,27 @@ class Spark:
         sums = {step: pinned[data] for step, data in reads.items() if data in pinned}
         rows = {step: (data.reader.rows, pinned[data][0]) for step, data in reads.items()
                 if isinstance(data.reader, SparkReader)}  # fmt: skip
-        told = json.dumps({"plans": plans_told(job.roots), "key": job.key.hex(), "outline": tasks.outline,
-                           "sums": told_of(sums)})  # fmt: skip
+        message = json.dumps({"plans": plans_to_json(job.roots), "key": job.key.hex(), "outline": tasks.outline,
+                           "sums": sums_to_json(sums)})  # fmt: skip
         try:
-            return redacted("spark", lambda: self._run(tasks, told, rows))
+            return redacted("spark", lambda: self._run(tasks, message, rows))
         except EngineError:
             for data in tables:  # other rows are why a task failed, perhaps; then this says so
                 data.held.clear()
                 _pinned(data)
             raise
 
-    def _run(self, tasks: Tasks, told: str, tables: Tables) -> list[Histogram]:
+    def _run(self, tasks: Tasks, message: str, tables: Tables) -> list[Histogram]:
         made: dict[int, DataFrame] = {}
         try:
             for step in (step for stage in tasks.stages() for step in stage):
                 rows = self._rows(tasks, step, made, tables)
-                rows = rows.mapInArrow(work(told, tasks.parts, tasks.each, step), ROW)
+                rows = rows.mapInArrow(work(message, tasks.parts, tasks.each, step), ROW)
                 made[step] = rows.persist()  # who reads a step twice does not run it twice
-            return self._found(tasks, made, tables)
+            return self._histograms(tasks, made, tables)
         finally:
-            for one in made.values():
-                one.unpersist()
+            for frame in made.values():
+                frame.unpersist()
 
     def _rows(self, tasks: Tasks, step: int, made: dict[int, DataFrame], tables: Tables) -> DataFrame:
         """What a step reads: records, numbers of shares of files, or pieces, sorted."""
@@ -144,31 +144,31 @@ class Spark:
             return tables[step][0]
         if isinstance(shape, Read):
             return self._session.range(0, tasks.parts, 1, tasks.parts)
-        ups = [one.where(f"step = {step}") for up, one in made.items() if step in tasks.readers(up)]
+        ups = [frame.where(f"step = {step}") for up, frame in made.items() if step in tasks.readers(up)]
         if any(step in tasks.readers(table) for table in tables):
             ups.append(self._session.range(0, tasks.parts, 1, 1).mapInArrow(begun(step, tasks.each), ROW))
         rows = ups[0]
-        for one in ups[1:]:
-            rows = rows.union(one)
+        for upstream in ups[1:]:
+            rows = rows.union(upstream)
         return rows.repartition(tasks.parts, "part").sortWithinPartitions("part", "shard")
 
-    def _found(self, tasks: Tasks, made: dict[int, DataFrame], tables: Tables) -> list[Histogram]:
+    def _histograms(self, tasks: Tasks, made: dict[int, DataFrame], tables: Tables) -> list[Histogram]:
         """The sums of what all tasks have counted, and of the rows that were read.
 
         Raises:
             EngineError: They are not those of a DataFrame's version.
         """
-        found = tasks.job.empty()
+        histograms = tasks.job.empty()
         read = {step: np.zeros(2, np.uint64) for step in tables}
         for rows in (rows for step, rows in made.items() if step in tables or tasks.counted(step)):
             for row in rows.where(f"step = {ROOT}").select("port", "content").toLocalIterator():
                 if row["port"] <= SUM:
                     read[SUM - row["port"]] += np.frombuffer(row["content"], np.uint64)
                 else:
-                    added(found, row["port"], unpack(bytes(row["content"])))
+                    added(histograms, row["port"], unpack(bytes(row["content"])))
         if any(words.tobytes() != tables[step][1] for step, words in read.items()):
             raise EngineError(OTHERS)
-        return found
+        return histograms
 
     def __repr__(self) -> str:
         return "spark(...)"
@@ -219,11 +219,11 @@ def _pinned(data: DataSet) -> bytes:
     return digest
 
 
-def _apart(one: SparkSession, other: SparkSession) -> bool:
+def _apart(first: SparkSession, second: SparkSession) -> bool:
     """Whether two sessions know nothing of each other's tables."""
-    if one is other:
+    if first is second:
         return False
     try:
-        return one.sparkContext is not other.sparkContext
+        return first.sparkContext is not second.sparkContext
     except Exception:  # noqa: BLE001  Connect has no context, and says so in several ways
         return True

@@ -58,7 +58,7 @@ class Work:
     keys: Mapping[int, bytes]
 
 
-def told_of(sums: Mapping[int, tuple[bytes, bytes]]) -> dict[str, list[str]]:
+def sums_to_json(sums: Mapping[int, tuple[bytes, bytes]]) -> dict[str, list[str]]:
     """The sums of DataFrames and their keys, by the step that reads them, as JSON."""
     return {str(step): [words.hex(), key.hex()] for step, (words, key) in sums.items()}
 
@@ -69,9 +69,9 @@ def version_of(rows: Batches) -> Batches:
     yield pa.RecordBatch.from_pydict({"version": [installed()]})
 
 
-def work(told: str, parts: int, each: int, step: int) -> Callable[[Batches], Batches]:
+def work(message: str, parts: int, each: int, step: int) -> Callable[[Batches], Batches]:
     """What Spark does to the rows of a partition: it holds numbers and a text, and imports all else."""
-    return lambda rows: performed(told, parts, each, step, rows)
+    return lambda rows: performed(message, parts, each, step, rows)
 
 
 def begun(step: int, each: int) -> Callable[[Batches], Batches]:
@@ -81,15 +81,15 @@ def begun(step: int, each: int) -> Callable[[Batches], Batches]:
     )
 
 
-def performed(told: str, parts: int, each: int, step: int, rows: Batches) -> Batches:
+def performed(message: str, parts: int, each: int, step: int, rows: Batches) -> Batches:
     """The rows that the tasks of a partition make."""
     os.environ.setdefault(THREADS, "1")  # Spark gives a task one core
-    known = _work(told, parts, each)
+    known = _work(message, parts, each)
     if step in known.sums:
         return _written(_of_records(known, step, rows))
     if isinstance(known.tasks.shape(step), Read):
-        given: Iterator[Task[Content]] = (Task(step, part, None) for batch in rows for part in batch["id"].to_pylist())
-        return _written(_row(made, each) for task in given for made in known.tasks.run(task))
+        tasks: Iterator[Task[Content]] = (Task(step, part, None) for batch in rows for part in batch["id"].to_pylist())
+        return _written(_row(made, each) for task in tasks for made in known.tasks.run(task))
     return _written(_of_pieces(known, step, rows))
 
 
@@ -114,31 +114,31 @@ def _of_records(known: Work, step: int, rows: Batches) -> Iterator[Row]:
 
 def _of_pieces(known: Work, step: int, rows: Batches) -> Iterator[Row]:
     """What is made of the pieces that were sent to the tasks of a partition, part after part."""
-    expected = {one: words for one, words in known.sums.items() if step in known.tasks.readers(one)}
+    expected = {source: words for source, words in known.sums.items() if step in known.tasks.readers(source)}
     every = (row for batch in rows for row in _rows(batch))
     for part, some in groupby(every, lambda row: row[2]):
-        found = {one: np.zeros(2, np.uint64) for one in expected}
-        task = Task(step, part, _pieces(some, found))
+        sums = {source: np.zeros(2, np.uint64) for source in expected}
+        task = Task(step, part, _pieces(some, sums))
         yield from (_row(made, known.tasks.each) for made in known.tasks.run(task))
-        if any((found[one] != words).any() for one, words in expected.items()):
+        if any((sums[source] != words).any() for source, words in expected.items()):
             raise EngineError(OTHERS)  # Spark keeps nothing of what a task made that fails
 
 
-def _pieces(rows: Iterable[Row], found: Mapping[int, np.ndarray]) -> Iterator[Item[Content]]:
+def _pieces(rows: Iterable[Row], sums: Mapping[int, np.ndarray]) -> Iterator[Item[Content]]:
     """The pieces of a task; sums are added to those that were found."""
     for _, port, _, shard, content in rows:
         if port <= SUM:
-            found[SUM - port][:] += np.frombuffer(content, np.uint64)
+            sums[SUM - port][:] += np.frombuffer(content, np.uint64)
         elif port != BEGIN:
             yield Item(port, shard, unpack(content))
 
 
 @lru_cache(2)
-def _work(told: str, parts: int, each: int) -> Work:
-    given = json.loads(told)
-    sums = {int(step): [bytes.fromhex(one) for one in pair] for step, pair in given["sums"].items()}
+def _work(message: str, parts: int, each: int) -> Work:
+    parsed = json.loads(message)
+    sums = {int(step): [bytes.fromhex(text) for text in pair] for step, pair in parsed["sums"].items()}
     return Work(
-        alike(Tasks(rebuilt(given), parts, each), given["outline"]),
+        alike(Tasks(rebuilt(parsed), parts, each), parsed["outline"]),
         {step: np.frombuffer(words, np.uint64) for step, (words, _) in sums.items()},
         {step: key for step, (_, key) in sums.items()},
     )
@@ -150,8 +150,8 @@ def _row(made: Made[Content], each: int) -> Row:
 
 def _rows(batch: Any) -> Iterator[Row]:
     columns = [batch[name].to_pylist() for name in ("step", "port", "part", "shard")]
-    for place, numbers in enumerate(zip(*columns, strict=True)):
-        yield *numbers, batch["content"][place].as_buffer().to_pybytes()
+    for index, numbers in enumerate(zip(*columns, strict=True)):
+        yield *numbers, batch["content"][index].as_buffer().to_pybytes()
 
 
 def _written(rows: Iterable[Row]) -> Batches:

@@ -27,11 +27,11 @@ PLAIN: dict[str, str] = {
 """Classes of values, whose fields are values, and their homes."""
 
 
-class UntoldError(Exception):
+class UnwritableError(Exception):
     """A value cannot be told to another process."""
 
 
-def told(value: object, other: Callable[[object], Json]) -> Json:
+def to_json(value: object, other: Callable[[object], Json]) -> Json:
     """A value as JSON.
 
     Args:
@@ -45,7 +45,7 @@ def told(value: object, other: Callable[[object], Json]) -> Json:
     if isinstance(value, Fraction):
         return {"fraction": f"{value.numerator}/{value.denominator}"}
     if isinstance(value, (tuple, list)):
-        return {"tuple": [told(one, other) for one in value]}
+        return {"tuple": [to_json(item, other) for item in value]}
     if isinstance(value, bytes):
         return {"bytes": b64encode(value).decode()}
     if PLAIN.get(type(value).__name__) == type(value).__module__:
@@ -55,7 +55,9 @@ def told(value: object, other: Callable[[object], Json]) -> Json:
 
 def members(value: Any, other: Callable[[object], Json]) -> dict[str, Json]:
     """The fields of a value of a class, as JSON."""
-    return {"fields": {one.name: told(getattr(value, one.name), other) for one in fields(value) if one.init}}
+    return {
+        "fields": {field_.name: to_json(getattr(value, field_.name), other) for field_ in fields(value) if field_.init}
+    }
 
 
 def record(value: object) -> Json:
@@ -67,30 +69,30 @@ def record(value: object) -> Json:
     try:
         return {"record": b64encode(values.encode(value)).decode()}
     except Exception:  # noqa: BLE001  whatever is no value of a record
-        raise UntoldError from None
+        raise UnwritableError from None
 
 
-def untold(given: Json, other: Callable[[Mapping[str, Json]], object]) -> Any:
+def from_json(data: Json, other: Callable[[Mapping[str, Json]], object]) -> Any:
     """The value that was told.
 
     Raises:
         InternalError: It is none.
     """
-    if given is None or type(given) in (bool, int, str):
-        return given
-    if not isinstance(given, dict):
+    if data is None or type(data) in (bool, int, str):
+        return data
+    if not isinstance(data, dict):
         raise InternalError("a plan holds what no plan can hold; please report this.")
-    if "kind" in given:
-        return Kind(given["kind"])
-    if "fraction" in given:
-        return Fraction(given["fraction"])
-    if "tuple" in given:
-        return tuple(untold(one, other) for one in given["tuple"])
-    if "bytes" in given:
-        return b64decode(given["bytes"])
-    if "record" in given:
-        return values.decode(b64decode(given["record"]))
-    if "of" in given and given["of"] in PLAIN:
-        made = getattr(import_module(PLAIN[given["of"]]), given["of"])
-        return made(**{name: untold(one, other) for name, one in given["fields"].items()})
-    return other(given)
+    if "kind" in data:
+        return Kind(data["kind"])
+    if "fraction" in data:
+        return Fraction(data["fraction"])
+    if "tuple" in data:
+        return tuple(from_json(item, other) for item in data["tuple"])
+    if "bytes" in data:
+        return b64decode(data["bytes"])
+    if "record" in data:
+        return values.decode(b64decode(data["record"]))
+    if "of" in data and data["of"] in PLAIN:
+        made = getattr(import_module(PLAIN[data["of"]]), data["of"])
+        return made(**{name: from_json(item, other) for name, item in data["fields"].items()})
+    return other(data)

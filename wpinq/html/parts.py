@@ -64,7 +64,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     >>> table(["bin"], [["<b>"]])
     '<table><thead><tr><th scope="col">bin</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
-    named = "".join(f'<th scope="col">{escape(one)}</th>' for one in head)
+    named = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     filled = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f"<table><thead><tr>{named}</tr></thead><tbody>{filled}</tbody></table>"
 

@@ -56,11 +56,11 @@ def chart(
     figure = Picture(figsize=size, layout="constrained", facecolor="white")
     for axes, name in zip(figure.subplots(len(names) or 1, squeeze=False)[:, 0], names, strict=False):
         draw = _line if ordered else _bars
-        draw(axes, cells, keys, [one.to_numpy().astype(np.float64) for one in (cells[name], *ends[name])])
+        draw(axes, cells, keys, [series.to_numpy().astype(np.float64) for series in (cells[name], *ends[name])])
         _style(axes, name, vertical=ordered)
-    heading = "\n".join(textwrap.fill(one, WIDE) for one in title.splitlines())
+    heading = "\n".join(textwrap.fill(line, WIDE) for line in title.splitlines())
     figure.suptitle(heading, x=0.012, ha="left", fontsize=12, color=INK, parse_math=False)
-    caption = "\n".join(textwrap.fill(one, 110) for one in notes)
+    caption = "\n".join(textwrap.fill(note, 110) for note in notes)
     figure.supxlabel(caption, x=0.012, ha="left", fontsize=8.5, color=FAINT, parse_math=False)
     if path is not None:
         figure.write(path)
@@ -70,13 +70,13 @@ def chart(
 def _bars(axes: Axes, cells: pl.DataFrame, keys: list[str], numbers: list[Any]) -> None:
     """Horizontal bars, the first row on top."""
     value, low, high = numbers
-    names = [textwrap.shorten(", ".join("NULL" if one is None else str(one) for one in row), 40) for row in
+    names = [textwrap.shorten(", ".join("NULL" if label is None else str(label) for label in row), 40) for row in
              cells.select(keys).rows()] if keys else ["all"] * len(value)  # fmt: skip
-    places = np.arange(len(value))
-    axes.barh(places, value, color=BAND, height=0.7)
-    axes.errorbar(value, places, xerr=[np.maximum(value - low, 0), np.maximum(high - value, 0)], fmt="none", ecolor=INK,
-                  elinewidth=1, capsize=3)  # fmt: skip
-    axes.set_yticks(places, names, parse_math=False)
+    positions = np.arange(len(value))
+    axes.barh(positions, value, color=BAND, height=0.7)
+    axes.errorbar(value, positions, xerr=[np.maximum(value - low, 0), np.maximum(high - value, 0)], fmt="none",
+                  ecolor=INK, elinewidth=1, capsize=3)  # fmt: skip
+    axes.set_yticks(positions, names, parse_math=False)
     axes.invert_yaxis()
 
 
@@ -86,7 +86,7 @@ def _line(axes: Axes, cells: pl.DataFrame, keys: list[str], numbers: list[Any]) 
     order = key.arg_sort().to_numpy()
     order = order[~key.is_null().to_numpy()[order]]
     x = key.to_numpy()[order]
-    value, low, high = (one[order] for one in numbers)
+    value, low, high = (values[order] for values in numbers)
     axes.fill_between(x, low, high, color=BAND, alpha=0.35, lw=0)
     axes.plot(x, value, color=FITTED, lw=1.4, marker=".", ms=5)
     axes.set_xlabel(keys[0], parse_math=False)

@@ -48,11 +48,11 @@ def page(
     shape = (-1, len(heads))
     rows = zip(counts.reshape(shape).tolist(), (abs(counts) < halves).reshape(shape).tolist(), strict=True)
     before: tuple[int, ...] = ()
-    for place, row in zip(product(*(range(len(values)) for _, values in side)), rows, strict=True):
-        total = _is_total(place, side)
+    for position, row in zip(product(*(range(len(values)) for _, values in side)), rows, strict=True):
+        total = _is_total(position, side)
         names = [
-            "" if place[: depth + 1] == before[: depth + 1] and depth < down - 1 else values[at]
-            for depth, (at, (_, values)) in enumerate(zip(place, side, strict=True))
+            "" if position[: depth + 1] == before[: depth + 1] and depth < down - 1 else values[at]
+            for depth, (at, (_, values)) in enumerate(zip(position, side, strict=True))
         ]
         cells = [
             _cell(number, faint, total=total or _is_total(head, above))
@@ -60,10 +60,10 @@ def page(
         ]
         named = "".join(f'<th scope="row">{escape(name)}</th>' for name in names)
         lines.append(f"<tr{' class=t' if total else ''}>{named}{''.join(cells)}</tr>")
-        before = place
+        before = position
     body = "\n".join([*lines, "</tbody>"])
-    said = "".join(parts.text(note) for note in notes)
-    shown = f'<main class="wpinq"><div class="wide"><table>{body}</table></div>{said}</main>'
+    texts = "".join(parts.text(note) for note in notes)
+    shown = f'<main class="wpinq"><div class="wide"><table>{body}</table></div>{texts}</main>'
     return parts.page(title, parts.look() + STYLE, shown)
 
 
@@ -77,16 +77,16 @@ def _head(side: Sequence[tuple[str, Sequence[str]]], above: Sequence[tuple[str, 
         span = math.prod(len(after) for _, after in above[depth + 1 :])
         wide = f' colspan="{span}"' if span > 1 else ""
         last = depth == len(above) - 1
-        told = [f"{name}: {values[0]}", *values[1:]] if last else [*values]
-        cells = "".join(f'<th scope="col" class="n"{wide}>{escape(value)}</th>' for value in told * times)
+        labels = [f"{name}: {values[0]}", *values[1:]] if last else [*values]
+        cells = "".join(f'<th scope="col" class="n"{wide}>{escape(value)}</th>' for value in labels * times)
         first = named if last else f'<th colspan="{max(len(side), 1)}">{escape(name)}</th>' if side else ""
         lines.append(f"<tr>{first}{cells}</tr>")
         times *= len(values)
     return lines
 
 
-def _is_total(place: Sequence[int], keys: Sequence[tuple[str, Sequence[str]]]) -> bool:
-    return any(at == len(values) - 1 for at, (_, values) in zip(place, keys, strict=True))
+def _is_total(position: Sequence[int], keys: Sequence[tuple[str, Sequence[str]]]) -> bool:
+    return any(at == len(values) - 1 for at, (_, values) in zip(position, keys, strict=True))
 
 
 def _cell(number: int, faint: bool, *, total: bool) -> str:

@@ -50,13 +50,13 @@ def cube_sizes(groups: pl.DataFrame) -> list[int] | None:
         groups: As `consistent` takes them.
     """
     *keys, number = groups.columns
-    bits = [(pl.col(number) // 2**place) % 2 == 1 for place in reversed(range(len(keys)))]
+    bits = [(pl.col(number) // 2**index) % 2 == 1 for index in reversed(range(len(keys)))]
     if not keys:
         return None
     sizes = [groups.filter(~bit)[key].n_unique() for bit, key in zip(bits, keys, strict=True)]
     sets = dict(groups.group_by(number).len().iter_rows())
     every = {
-        mask: math.prod(size for place, size in enumerate(sizes) if not mask >> (len(keys) - 1 - place) & 1)
+        mask: math.prod(size for index, size in enumerate(sizes) if not mask >> (len(keys) - 1 - index) & 1)
         for mask in range(2 ** len(keys))
     }
     return sizes if sets == every else None
@@ -74,8 +74,8 @@ def cube_noise(sizes: Sequence[int]) -> list[tuple[float, int]]:
     """
     terms = [(1.0, 1)]
     for size in sizes:
-        terms = [(part * own, many * times) for part, many in terms
-                 for own, times in ((size / (size + 1), 1), (1 / (size + 1), size))]  # fmt: skip
+        terms = [(part * factor, many * times) for part, many in terms
+                 for factor, times in ((size / (size + 1), 1), (1 / (size + 1), size))]  # fmt: skip
     return terms
 
 
@@ -114,8 +114,8 @@ def whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         parts = values[(slice(None, -1),) * (axis + 1) + (-1,) * (values.ndim - axis - 1)]
         low = np.floor(parts)
         up = np.round(cells.reshape(parts.shape[:-1]) - low.sum(axis=-1))[..., None]
-        place = np.argsort(np.argsort(low - parts, axis=-1, kind="stable"), axis=-1)
-        cells = low + (place < up)
+        rank = np.argsort(np.argsort(low - parts, axis=-1, kind="stable"), axis=-1)
+        cells = low + (rank < up)
     for axis in range(values.ndim):
         cells = np.concatenate([cells, cells.sum(axis=axis, keepdims=True)], axis=axis)
     result: npt.NDArray[np.int64] = cells.astype(np.int64)
@@ -125,18 +125,18 @@ def whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 def _sums(groups: pl.DataFrame) -> pl.DataFrame:
     """What is zero of true counts: for each entry the number of the sum, the row of the group and its sign."""
     keys = groups.width - 1
-    rows = groups.rename({name: str(place) for place, name in enumerate(groups.columns)}).with_row_index("row")
+    rows = groups.rename({name: str(index) for index, name in enumerate(groups.columns)}).with_row_index("row")
     sets = {number: part for (number,), part in rows.partition_by(str(keys), as_dict=True).items()}
-    found = [pl.DataFrame(schema={"row": pl.get_index_type(), "sign": pl.Float64})]
+    entries_of = [pl.DataFrame(schema={"row": pl.get_index_type(), "sign": pl.Float64})]
     for pair in combinations(sets, 2):
-        shared = [str(place) for place in range(keys) if not (pair[0] | pair[1]) >> (keys - 1 - place) & 1]
+        shared = [str(index) for index in range(keys) if not (pair[0] | pair[1]) >> (keys - 1 - index) & 1]
         sides = [
             sets[number].select("row", *shared, pl.lit(sign).alias("sign"), pl.lit(0).alias("all"))
             for number, sign in zip(pair, (1.0, -1.0), strict=True)
         ]
         entries = pl.concat(sides).group_by("all", *shared, maintain_order=True).agg("row", "sign")
-        found.append(entries.filter(pl.col("sign").list.n_unique() == 2).select("row", "sign"))
-    whole = pl.concat([found[0].select(pl.all().implode()).clear(), *found[1:]])
+        entries_of.append(entries.filter(pl.col("sign").list.n_unique() == 2).select("row", "sign"))
+    whole = pl.concat([entries_of[0].select(pl.all().implode()).clear(), *entries_of[1:]])
     return whole.with_row_index("sum").explode("row", "sign")
 
 

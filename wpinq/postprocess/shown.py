@@ -31,9 +31,9 @@ def rounded(value: Any, half: float) -> Any:
         return value
     if not 0 < half < math.inf:
         return value
-    place = KEPT - 1 - math.floor(math.log10(half))
-    result = round(value, place)
-    return int(result) if place <= 0 else result
+    digits = KEPT - 1 - math.floor(math.log10(half))
+    result = round(value, digits)
+    return int(result) if digits <= 0 else result
 
 
 def upwards(half: float) -> str:
@@ -44,9 +44,9 @@ def upwards(half: float) -> str:
     """
     if not 0 < half < math.inf:
         return f"{half:,g}"
-    place = KEPT - 1 - math.floor(math.log10(half))
-    result = math.ceil(round(half * 10**place, 6)) / 10**place
-    return f"{result:,.{max(place, 0)}f}".rstrip("0").rstrip(".") if place > 0 else f"{round(result):,}"
+    digits = KEPT - 1 - math.floor(math.log10(half))
+    result = math.ceil(round(half * 10**digits, 6)) / 10**digits
+    return f"{result:,.{max(digits, 0)}f}".rstrip("0").rstrip(".") if digits > 0 else f"{round(result):,}"
 
 
 def nearly(amount: Fraction) -> str:
@@ -115,11 +115,11 @@ def footnotes(about: Mapping[str, Any]) -> list[str]:
     """What must be known beside the numbers."""
     noise = f"Intervals are of noise alone, with probability {about['level']:.6g} each."
     noise = noise if about["intervals are of"] else ""
-    found = [noise, beside_noise(about["beside noise"])]
+    sentences = [noise, beside_noise(about["beside noise"])]
     if about["threshold"] is not None:
         why = "whoever is alone does not show"
-        found.append(f"What has a noisy weight below {about['threshold']:g} is left out: {why}.")
-    return [one for one in found if one]
+        sentences.append(f"What has a noisy weight below {about['threshold']:g} is left out: {why}.")
+    return [sentence for sentence in sentences if sentence]
 
 
 def texts(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]], most: int) -> list[list[str]]:
@@ -128,7 +128,7 @@ def texts(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]], 
     for column in cells.head(most).get_columns():
         low, high = ends.get(column.name, (None, None))
         if low is None or high is None:
-            columns.append([_plain(column.name), *("NULL" if one is None else _plain(str(one)) for one in column)])
+            columns.append([_plain(column.name), *("NULL" if cell is None else _plain(str(cell)) for cell in column)])
             continue
         columns.append([_plain(column.name), *(within(*row) for row in zip(column, low, high, strict=False))])
     return [list(row) for row in zip(*columns, strict=True)]
@@ -153,8 +153,10 @@ def lines(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]]) 
     """The first rows as lines of text."""
     rows = texts(cells, ends, ROWS)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    found = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return found + ([f"... {cells.height - ROWS:,} more rows"] if cells.height > ROWS else [])
+    rows_of_text = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    return rows_of_text + ([f"... {cells.height - ROWS:,} more rows"] if cells.height > ROWS else [])
 
 
 def html(
@@ -167,7 +169,7 @@ def html(
         head, *rows = texts(cells, ends, MANY)
         table = [parts.table(head, rows)]
         table += [parts.text(f"... {cells.height - MANY:,} more rows")] if cells.height > MANY else []
-    return parts.framed(heading(about), *table, *(parts.text(one) for one in footnotes(about)))
+    return parts.framed(heading(about), *table, *(parts.text(note) for note in footnotes(about)))
 
 
 def noisy(value: Any, half: float) -> str:
@@ -195,8 +197,10 @@ def within(value: Any, low: float, high: float) -> str:
     reach = max(value - low, high - value)
     if reach <= half * ASKEW:
         return noisy(value, reach)
-    place = KEPT - 1 - math.floor(math.log10(half))
-    least, most = (turn(round(end * 10**place, 6)) / 10**place for turn, end in ((math.floor, low), (math.ceil, high)))
+    digits = KEPT - 1 - math.floor(math.log10(half))
+    least, most = (
+        turn(round(end * 10**digits, 6)) / 10**digits for turn, end in ((math.floor, low), (math.ceil, high))
+    )
     return f"{_digits(rounded(value, half))} ({_digits(least)} to {_digits(most)})"
 
 

@@ -36,9 +36,9 @@ def shared(statement: Statement, terms: Terms, *, listed: bool) -> Share:
     and so are epsilon and delta of Gaussian noise.
 
     Args:
-        asked: The query.
+        statement: The query.
         terms: What it costs in all; of a mechanism that is "best", whichever keeps all of its counts nearer.
-        given: Whether its groups are given.
+        listed: Whether its groups are given.
 
     Raises:
         PlanError: They do not fit together, or what is asked is neither count nor rank, of which alone `within`

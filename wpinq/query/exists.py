@@ -156,7 +156,7 @@ def semi_joined(rows: Collection, condition: Sought, columns: Iterable[str | Non
 
     Args:
         rows: The records.
-        asked: The condition.
+        condition: The condition.
         columns: What its columns are called in them; None where one is no column of a protected table.
 
     Raises:

@@ -30,7 +30,7 @@ def ask_lost(
     """Quote how much a query leaves out, and say how its answer follows from what was charged.
 
     Args:
-        asked: The query.
+        statement: The query.
         epsilon: What it costs in all: equally for what each bound and for what a threshold leaves out.
         charged: The name of the charge, and who is charged.
         published: Whether groups are published by a threshold.

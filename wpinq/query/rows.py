@@ -28,7 +28,7 @@ def finished(
     """The columns of the answer, and the ends of intervals; of each block of groups what HAVING leaves is held.
 
     Args:
-        asked: The query.
+        statement: The query.
         groups: Its groups; those in one block are different from each other.
         counted: Its counts.
         numbers: Its other aggregates, of all groups, which are one block then.

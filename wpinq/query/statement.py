@@ -132,7 +132,7 @@ class Statement:
 
         Args:
             epsilon: What the query costs in all.
-            given: Whether its groups are given.
+            listed: Whether its groups are given.
             rho: Instead of epsilon, with Gaussian noise.
         """
         if rho is not None:

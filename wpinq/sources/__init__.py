@@ -125,11 +125,11 @@ def _database(source: object, form: Form) -> object:
     return source
 
 
-def open_lines(given: str, columns: Columns, **words: Unpack[Words]) -> TextReader:
+def open_lines(origin: str, columns: Columns, **words: Unpack[Words]) -> TextReader:
     """A reader of lines that come without a file, and without a header: `frames` reads a block of them.
 
     Args:
-        given: Where they come from, for messages.
+        origin: Where they come from, for messages.
         columns: As for `open_source`.
         words: As for `open_source`; by default they are lines of a web log.
 
@@ -142,9 +142,9 @@ def open_lines(given: str, columns: Columns, **words: Unpack[Words]) -> TextRead
 
     form = file_form(words.get("format")) or "log"
     if form not in LINES:
-        raise SourceError(f"{given}: {form} is no format of lines; there are {', '.join(LINES)}, and those of logs.")
+        raise SourceError(f"{origin}: {form} is no format of lines; there are {', '.join(LINES)}, and those of logs.")
     words["header"] = False
-    reader = _of_files(Files(given, form, (), Path()), columns, declared_form(**words))
+    reader = _of_files(Files(origin, form, (), Path()), columns, declared_form(**words))
     assert isinstance(reader, TextReader)  # noqa: S101  which all of them are
     return reader
 
@@ -156,26 +156,26 @@ def _open_files(source: str | Path, columns: Columns, form: Form) -> Reader:
     return _of_files(Files.find(source, file_form(form.format)).insist_on_once(), columns, form)
 
 
-def _of_files(found: Files, columns: Columns, form: Form) -> Reader:
+def _of_files(source: Files, columns: Columns, form: Form) -> Reader:
     """The reader of files that were found."""
-    if found.form in ("csv", "tsv"):
+    if source.form in ("csv", "tsv"):
         from wpinq.sources.text.csv import open_csv
 
-        form.only(found.given, "format", "separator", "decimal", "encoding")
-        return open_csv(found, columns, form)
-    form.only(found.given, "format")
-    if found.form in ("parquet", "arrow"):
+        form.only(source.given, "format", "separator", "decimal", "encoding")
+        return open_csv(source, columns, form)
+    form.only(source.given, "format")
+    if source.form in ("parquet", "arrow"):
         from wpinq.sources.tables.hive import open_tables
 
-        return open_tables(found, columns)
-    if found.form == "log":
+        return open_tables(source, columns)
+    if source.form == "log":
         from wpinq.sources.text.weblog import open_weblog
 
-        return open_weblog(found, columns, None if form.format == "log" else form.format)
-    if found.form == "json":
+        return open_weblog(source, columns, None if form.format == "log" else form.format)
+    if source.form == "json":
         from wpinq.sources.text.json import open_json
 
-        return open_json(found, columns)
+        return open_json(source, columns)
     from wpinq.sources.text.whitespace import open_pairs
 
-    return open_pairs(found, columns)
+    return open_pairs(source, columns)

@@ -93,18 +93,18 @@ def _check_batches(reader: ParquetReader | ArrowReader | DuckDbReader, report: R
 
 def _check_hive(reader: HiveReader, report: Report) -> None:
     """Check the files, and then the values in their paths."""
-    for one, told, found in zip(reader.inner, reader.values, reader.found.files, strict=True):
-        assert isinstance(one, (ParquetReader, ArrowReader))  # noqa: S101  `open_tables` makes no other
-        inside = Report(report.name, one.schema.select([n for n in one.schema.names if n in report.schema]), None,
+    for inner, values, file in zip(reader.inner, reader.values, reader.source.files, strict=True):
+        assert isinstance(inner, (ParquetReader, ArrowReader))  # noqa: S101  `open_tables` makes no other
+        inside = Report(report.name, inner.schema.select([n for n in inner.schema.names if n in report.schema]), None,
                         report.limit)  # fmt: skip
-        _check_cells(({n: batch.column(n) for n in inside.schema.names} for batch in one.raw(inside.schema)), inside)
+        _check_cells(({n: batch.column(n) for n in inside.schema.names} for batch in inner.raw(inside.schema)), inside)
         report.rows += inside.rows
         for reason, number in inside.counts.items():
             rows = [problem.row for problem in inside.problems if problem.reason == reason]
-            report.add(reason, rows, number, file=found.given)
-        for name, value in told.items():
+            report.add(reason, rows, number, file=file.given)
+        for name, value in values.items():
             if name in report.schema and value is not None and in_path(report.schema[name], value).has_nulls():
-                report.add(TYPE, [1], inside.rows, column=name, file=found.given)
+                report.add(TYPE, [1], inside.rows, column=name, file=file.given)
 
 
 def _has_reader(source: object) -> bool:
@@ -113,13 +113,13 @@ def _has_reader(source: object) -> bool:
 
 def _numbered(reader: TextReader, report: Report) -> Iterator[tuple[str | None, int, Block]]:
     """Blocks of whole lines with their file, if there are several, and the number of their first line."""
-    for place, (file, origin) in enumerate(zip(reader.found.files, reader.origins, strict=True)):
+    for index, (file, origin) in enumerate(zip(reader.source.files, reader.origins, strict=True)):
         with reading(file.given), opened(file) as (stream, _):
             line = stream.read(origin).count(b"\n") + 1
             stream.seek(0)
             report.wide += [file.given] if stream.read(2) in UTF16 else []
-        for block in reader.file_blocks(place):
-            yield (file.given if len(reader.found.files) > 1 else None), line, block
+        for block in reader.file_blocks(index):
+            yield (file.given if len(reader.source.files) > 1 else None), line, block
             line += block.count(b"\n")
 
 
@@ -197,8 +197,8 @@ def _check_cells(parts: Iterable[dict[str, Any]], report: Report) -> None:
 def _reason(array: Any, column: Column) -> str:
     if column.kind is Kind.ANY:
         return LOST
-    own = None if isinstance(array, list) else public_kind(array.type)
-    return UTF8 if own is Kind.TEXT and column.kind is Kind.TEXT else TYPE
+    native = None if isinstance(array, list) else public_kind(array.type)
+    return UTF8 if native is Kind.TEXT and column.kind is Kind.TEXT else TYPE
 
 
 def _check_tuples(source: Iterable[Any], columns: Columns, limit: int) -> Report:
@@ -207,12 +207,12 @@ def _check_tuples(source: Iterable[Any], columns: Columns, limit: int) -> Report
     schema = named(columns, Kind.ANY, PAIR, "the records")
     report = Report("records", schema, None, limit)
     for row, record in enumerate(source, 1):
-        found = list(proper([record], schema.names))
-        if not found:
+        rows_read = list(proper([record], schema.names))
+        if not rows_read:
             report.add(RAGGED, [row], 1)
             continue
         report.rows += 1
-        for column, value in zip(schema, found[0], strict=True):
+        for column, value in zip(schema, rows_read[0], strict=True):
             if value is not None and objects.cell(value, column.kind) is None:
                 report.add(LOST if column.kind is Kind.ANY else TYPE, [row], 1, column=column.name)
     return report

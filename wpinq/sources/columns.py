@@ -71,7 +71,7 @@ def kind_of(type_: object, name: str = "a column") -> Kind | None:
     return kind
 
 
-def named(columns: Columns, own: Kind, default: Sequence[str] | None, where: str) -> Schema:
+def named(columns: Columns, usual: Kind, default: Sequence[str] | None, where: str) -> Schema:
     """The schema of a source without names of its own.
 
     Raises:
@@ -80,21 +80,21 @@ def named(columns: Columns, own: Kind, default: Sequence[str] | None, where: str
     if columns is None and default is None:
         raise SourceError(f"{where}: no header names the columns, so they need names; pass columns=('user', 'page').")
     kinds = declared(default if columns is None else columns)
-    return Schema(tuple(Column(name, kind or own) for name, kind in kinds.items()))
+    return Schema(tuple(Column(name, kind or usual) for name, kind in kinds.items()))
 
 
-def chosen(found: Mapping[str, Kind], columns: Columns, where: str) -> Schema:
+def chosen(known: Mapping[str, Kind], columns: Columns, where: str) -> Schema:
     """The schema of a source that has names: the columns declared by a sequence, or all, with the declared kinds.
 
     Raises:
         SourceError: A declared column is not there; the message lists what is.
     """
     kinds = {} if columns is None else declared(columns)
-    missing = [name for name in kinds if name not in found]
+    missing = [name for name in kinds if name not in known]
     if missing:
-        raise SourceError(f"{where}: no column {listed(missing)}; there are {listed(found)}.")
-    names = found if columns is None or isinstance(columns, Mapping) else kinds
-    return Schema(tuple(Column(name, kinds.get(name) or found[name]) for name in names))
+        raise SourceError(f"{where}: no column {listed(missing)}; there are {listed(known)}.")
+    names = known if columns is None or isinstance(columns, Mapping) else kinds
+    return Schema(tuple(Column(name, kinds.get(name) or known[name]) for name in names))
 
 
 def parse_columns(text: str | None) -> Columns:

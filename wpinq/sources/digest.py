@@ -41,7 +41,7 @@ class Digest:
                 while block := stream.read(BLOCK):
                     self.update(block)
                 return
-            with gzip.GzipFile(fileobj=cast("BinaryIO", _Told(stream, self.update))) as whole:
+            with gzip.GzipFile(fileobj=cast("BinaryIO", _Tapped(stream, self.update))) as whole:
                 while whole.read(BLOCK):
                     pass
 
@@ -54,14 +54,14 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Tapped:
     """A file that tells of each block that is read of it, in order and to its end."""
 
     stream: BinaryIO
-    told: Callable[[bytes], object]
+    tap: Callable[[bytes], object]
 
     def read(self, size: int = -1) -> bytes:
         """As of a file."""
         block = self.stream.read(size)
-        self.told(block)
+        self.tap(block)
         return block

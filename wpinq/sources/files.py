@@ -117,30 +117,30 @@ class Files:
         Raises:
             SourceError: There is no such file, or it is of no known or more than one format.
         """
-        given = str(source)
-        if "\0" in given or not given.strip():
-            raise SourceError("the path holds a NUL byte." if given.strip() else "the path is empty; name a file.")
-        if scheme := REMOTE.match(given):
-            raise SourceError(f"{given}: {scheme[0]} is not read; copy it to this machine first, and name the copy.")
-        with reading(given):
-            single = Path(given).exists()
-            paths = _found(Path(given)) if single else _matching(given)
+        written = str(source)
+        if "\0" in written or not written.strip():
+            raise SourceError("the path holds a NUL byte." if written.strip() else "the path is empty; name a file.")
+        if scheme := REMOTE.match(written):
+            raise SourceError(f"{written}: {scheme[0]} is not read; copy it to this machine first, and name the copy.")
+        with reading(written):
+            single = Path(written).exists()
+            paths = _below(Path(written)) if single else _matching(written)
         if not paths:
-            what = "no file matches this pattern" if glob.has_magic(given) else "no such file"
+            what = "no file matches this pattern" if glob.has_magic(written) else "no such file"
             if single:
                 what = "holds no file"
-            if given == "-" or given.startswith("kafka://"):
+            if written == "-" or written.startswith("kafka://"):
                 what += "; streams are read by wpinq run and by wpinq.live(...)"
-            raise SourceError(f"{given}: {what}.")
+            raise SourceError(f"{written}: {what}.")
         forms = {declared} if declared else {form_of(path) for path in paths}
         if None in forms or len(forms) > 1:
             what = "not of one format" if len(forms) > 1 else "not of a known format"
             raise SourceError(
-                f"{given}: {what}; the endings are {', '.join(FORMATS)}; those of lines also with .gz, and those of "
+                f"{written}: {what}; the endings are {', '.join(FORMATS)}; those of lines also with .gz, and those of "
                 "logs with the numbers and dates of logrotate. format= says it of other names, and table= of databases."
             )
         form = next(form for form in forms if form)
-        return cls(given, form, tuple(_file(path) for path in paths), _place(given, single))
+        return cls(written, form, tuple(_file(path) for path in paths), _anchor(written, single))
 
     def insist_on_once(self) -> Files:
         """The same, after checking that no file is there under two names: each record would count twice, and pay once.
@@ -169,7 +169,7 @@ class Files:
         path = Path(self.given)
         if path.exists() or not glob.has_magic(self.given):
             return plain(path.name or self.path.name)
-        first = next(place for place, part in enumerate(path.parts) if glob.has_magic(part))
+        first = next(index for index, part in enumerate(path.parts) if glob.has_magic(part))
         return plain("/".join(path.parts[first:]))
 
     @property
@@ -206,11 +206,11 @@ def state(paths: Iterable[Path]) -> str | None:
     result, now = [], time.time_ns()
     for path in paths:
         with reading(str(path)):
-            found = path.stat()
-        if not found.st_ctime_ns < now - TICK:
+            status = path.stat()
+        if not status.st_ctime_ns < now - TICK:
             return None
-        result.append((str(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
-    return plain("\n".join("\t".join(map(str, one)) for one in result))
+        result.append((str(path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    return plain("\n".join("\t".join(map(str, entry)) for entry in result))
 
 
 def plain(path: str) -> str:
@@ -245,12 +245,12 @@ def form_of(path: Path) -> str | None:
     return None if form not in LINES and whole != name else form
 
 
-def _found(path: Path) -> list[Path]:
+def _below(path: Path) -> list[Path]:
     """A file, or the files below a directory."""
     if not path.is_dir():
         return [path]
     below = sorted(path.rglob("*"))
-    return [one for one in below if one.is_file() and not _hidden(one.relative_to(path))]
+    return [entry for entry in below if entry.is_file() and not _hidden(entry.relative_to(path))]
 
 
 def _hidden(path: Path) -> bool:
@@ -259,8 +259,8 @@ def _hidden(path: Path) -> bool:
 
 
 def _matching(pattern: str) -> list[Path]:
-    found = [Path(one) for one in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207
-    return [one for one in found if not BESIDE.search(one.name)]
+    paths = [Path(path) for path in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207
+    return [path for path in paths if not BESIDE.search(path.name)]
 
 
 def _file(path: Path) -> File:
@@ -273,9 +273,9 @@ def _file(path: Path) -> File:
     return File(str(path), real, status.st_size, status.st_mtime_ns)
 
 
-def _place(given: str, single: bool) -> Path:
+def _anchor(written: str, single: bool) -> Path:
     """The file itself, or the deepest directory of a pattern that is certain."""
-    path = Path(given)
+    path = Path(written)
     if not single:
         while glob.has_magic(str(path)):
             path = path.parent

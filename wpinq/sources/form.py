@@ -53,9 +53,10 @@ class Form:
     @property
     def text(self) -> str:
         """All that was said, for fingerprints; nothing where nothing was, and as it was before there was more."""
-        said = [(one.name, getattr(self, one.name)) for one in fields(self)[1:]]
+        declared = [(field_.name, getattr(self, field_.name)) for field_ in fields(self)[1:]]
         return "; ".join(
-            ([] if self.header else ["no header"]) + [f"{name} {value!r}" for name, value in said if value is not None]
+            ([] if self.header else ["no header"])
+            + [f"{name} {value!r}" for name, value in declared if value is not None]
         )
 
     def only(self, where: str, *allowed: str) -> None:
@@ -64,9 +65,9 @@ class Form:
         Raises:
             SourceError: Something else than these was said.
         """
-        for one in fields(self)[1:]:
-            if getattr(self, one.name) is not None and one.name not in (*allowed, "tz"):
-                raise SourceError(f"{where}: {one.name}= means nothing here; {_MEANT[one.name]}.")
+        for field_ in fields(self)[1:]:
+            if getattr(self, field_.name) is not None and field_.name not in (*allowed, "tz"):
+                raise SourceError(f"{where}: {field_.name}= means nothing here; {_MEANT[field_.name]}.")
 
     def delimiter(self, form: str) -> str:
         """The byte between fields.

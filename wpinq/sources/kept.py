@@ -43,9 +43,9 @@ class Descriptor:
         """What the system says of it now."""
         return os.fstat(self._number)
 
-    def read(self, size: int, place: int) -> bytes:
+    def read(self, size: int, offset: int) -> bytes:
         """Some of its bytes."""
-        return os.pread(self._number, size, place)
+        return os.pread(self._number, size, offset)
 
     def check(self, file: File) -> None:
         """Refuse it where what was there is not any more: it was cut.
@@ -65,7 +65,7 @@ class _First(io.RawIOBase):
     """The first bytes of a file."""
 
     def __init__(self, file: Descriptor, size: int) -> None:
-        self._file, self._size, self._place = file, size, 0
+        self._file, self._size, self._position = file, size, 0
 
     def readable(self) -> bool:
         return True
@@ -73,18 +73,18 @@ class _First(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
-        self._place = place + {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
-        return self._place
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._position = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        return self._position
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
     def readinto(self, into: Any) -> int:
-        found = self._file.read(max(min(len(into), self._size - self._place), 0), self._place)
-        into[: len(found)] = found
-        self._place += len(found)
-        return len(found)
+        content = self._file.read(max(min(len(into), self._size - self._position), 0), self._position)
+        into[: len(content)] = content
+        self._position += len(content)
+        return len(content)
 
 
 def kept(opened: Callable[[], Reader]) -> Reader:
@@ -103,19 +103,19 @@ def kept(opened: Callable[[], Reader]) -> Reader:
         inner = reader.reader if isinstance(reader, Zoned) else reader
         if not isinstance(inner, TextReader):
             return reader
-        if (found := _held(inner)) is not None:
-            return replace(reader, reader=found) if isinstance(reader, Zoned) else found
+        if (held := _held(inner)) is not None:
+            return replace(reader, reader=held) if isinstance(reader, Zoned) else held
     raise SourceError(f"{reader.name}: its files were renamed again and again while they were opened; try again.")
 
 
 def _held(reader: TextReader) -> TextReader | None:
     """The same reader over descriptors; None where a file got another name meanwhile."""
-    pairs = list(zip(reader.found.files, reader.origins, strict=True))
+    pairs = list(zip(reader.source.files, reader.origins, strict=True))
     names = {str(file.path) for file, _ in pairs}
     pairs = [(file, origin) for file, origin in pairs if not (file.zipped and str(file.path)[: -len(".gz")] in names)]
     files = []
-    for place, (file, _) in enumerate(pairs):
-        if place >= MOST:
+    for index, (file, _) in enumerate(pairs):
+        if index >= MOST:
             files.append(file)
             continue
         try:
@@ -127,8 +127,8 @@ def _held(reader: TextReader) -> TextReader | None:
         if (status.st_dev, status.st_ino) != (now.st_dev, now.st_ino) or status.st_size < file.size:
             return None
         files.append(replace(file, kept=held))
-    again = Files.find(reader.found.given, reader.found.form)
+    again = Files.find(reader.source.given, reader.source.form)
     if {str(file.path) for file in again.files} != names:
         return None
-    found = replace(reader.found, files=tuple(files))
-    return replace(reader, found=found, origins=tuple(origin for _, origin in pairs))
+    files_held = replace(reader.source, files=tuple(files))
+    return replace(reader, source=files_held, origins=tuple(origin for _, origin in pairs))

@@ -46,14 +46,14 @@ class Look:
         filled: Fields that hold something.
         lost: Of these, fields that are null once they are read.
         looked: Fields that were looked at.
-        found: How many of these are of each form.
+        matches: How many of these are of each form.
     """
 
     column: Column
     filled: int = 0
     lost: int = 0
     looked: int = 0
-    found: Counter[str] = field(default_factory=Counter)
+    matches: Counter[str] = field(default_factory=Counter)
 
     def see(self, texts: pl.Series, lost: pl.Series) -> None:
         """Look at the fields that hold something, and at which of them are null once they are read."""
@@ -64,9 +64,9 @@ class Look:
         some = (texts if self.column.kind is Kind.TEXT else texts.filter(lost)).drop_nulls().head(room).alias("x")
         self.looked += len(some)
         for kind, name in KINDS.items():
-            self.found[name] += len(some) - convert.parse_column(some, kind).null_count()
+            self.matches[name] += len(some) - convert.parse_column(some, kind).null_count()
         for name, pattern in FORMS.items():
-            self.found[name] += int(some.str.contains(pattern).sum())
+            self.matches[name] += int(some.str.contains(pattern).sum())
 
     @property
     def looks(self) -> str:
@@ -76,7 +76,7 @@ class Look:
         if not self.looked:
             return KINDS.get(self.column.kind, self.column.kind.value)
         order = [SECONDS, *KINDS.values(), COMMA, DATES] if self.column.kind in TIMES else [*KINDS.values(), *FORMS]
-        return next((name for name in order if self.found[name] >= MOST * self.looked), TEXT)
+        return next((name for name in order if self.matches[name] >= MOST * self.looked), TEXT)
 
     @property
     def mend(self) -> str:
@@ -90,7 +90,7 @@ class Look:
             return "write times as 2026-12-31T23:59:59Z"
         if looks == DATES:
             return "write dates as 2026-12-31"
-        kind = next((kind for kind, own in KINDS.items() if own == looks), None)
+        kind = next((kind for kind, words in KINDS.items() if words == looks), None)
         if kind is not None and kind is not self.column.kind and self.looked:
             return f"--columns {name}:{WORDS[kind]}"
         return f"--columns {name}:text" if looks == TEXT and self.column.kind is not Kind.TEXT and self.lost else ""

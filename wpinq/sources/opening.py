@@ -34,18 +34,18 @@ def opening(source: object, columns: Columns, words: Words, reader: Reader) -> O
 
 def _word(columns: Sequence[str] | Mapping[str, object], name: str) -> str | None:
     """The type that a column was given, as a word; None where it was given none."""
-    given = columns[name] if isinstance(columns, Mapping) else None
-    if given is None:
+    declared = columns[name] if isinstance(columns, Mapping) else None
+    if declared is None:
         return None
-    ((_, kind),) = declared_kinds({name: given}, "protect")
+    ((_, kind),) = declared_kinds({name: declared}, "protect")
     return None if kind is None else kind.value
 
 
-def reopened(told: Opening, version: str | None) -> Reader:
+def reopened(opening_: Opening, version: str | None) -> Reader:
     """The reader of files that another process has opened.
 
     Args:
-        told: See `opening`.
+        opening_: See `opening`.
         version: Path, size and time of change of the files, as the other process found them.
 
     Raises:
@@ -53,11 +53,11 @@ def reopened(told: Opening, version: str | None) -> Reader:
         SourceError: They cannot be read.
     """
     columns: Columns = None
-    if told["columns"] is not None:
-        pairs = dict(told["columns"])
-        columns = pairs if told["typed"] else tuple(pairs)
-    words: Words = told["words"]
-    reader = open_source(told["source"], columns=columns, copied=True, **words)
+    if opening_["columns"] is not None:
+        pairs = dict(opening_["columns"])
+        columns = pairs if opening_["typed"] else tuple(pairs)
+    words: Words = opening_["words"]
+    reader = open_source(opening_["source"], columns=columns, copied=True, **words)
     if reader.version() != version:
-        raise ChangedError(CHANGED.format(told["source"]))
+        raise ChangedError(CHANGED.format(opening_["source"]))
     return reader

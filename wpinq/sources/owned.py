@@ -68,7 +68,7 @@ class Owned:
         rows: The table.
         owners: The table that names the person of each key.
         key: The column of the rows that is looked up.
-        found: The column of the owner table that it is looked up in.
+        owner_key: The column of the owner table that it is looked up in.
         owner: The column of the owner table that names the person, and the name of the column that pairs have more.
         at: The column of the owner table that says when, where owners are people in periods; pairs have it, too.
         span: These periods.
@@ -77,7 +77,7 @@ class Owned:
     rows: Reader
     owners: Reader
     key: str
-    found: str
+    owner_key: str
     owner: str
     at: str | None = None
     span: Numbered | None = None
@@ -87,11 +87,11 @@ class Owned:
     @property
     def schema(self) -> Schema:
         """The columns of a row, and the owner's."""
-        own = (Column(name, self.owners.schema[name].kind) for name in self.told)
-        return Schema((*self.rows.schema.columns, *own))
+        added = (Column(name, self.owners.schema[name].kind) for name in self.added)
+        return Schema((*self.rows.schema.columns, *added))
 
     @property
-    def told(self) -> Mapping[str, str]:
+    def added(self) -> Mapping[str, str]:
         """The columns that pairs have more, and what they are called until the end."""
         return {self.owner: OWNER} if self.at is None else {self.owner: OWNER, self.at: AT}
 
@@ -99,13 +99,13 @@ class Owned:
     def way(self) -> tuple[object, ...]:
         """The ways in which both are read, and the columns that meet."""
         window = () if self.span is None else (self.at, self.span.covered)
-        return (type(self).__name__, self.rows.way, self.owners.way, self.key, self.found, self.owner, *window)
+        return (type(self).__name__, self.rows.way, self.owners.way, self.key, self.owner_key, self.owner, *window)
 
     @property
     def steady(self) -> Steady:
         """What is known of both."""
         both = {self.rows.steady, self.owners.steady}
-        return next(one for one in (Steady.UNKNOWN, Steady.FILES, Steady.MEMORY) if one in both)
+        return next(state for state in (Steady.UNKNOWN, Steady.FILES, Steady.MEMORY) if state in both)
 
     @property
     def once(self) -> bool:
@@ -148,22 +148,22 @@ class Owned:
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of pairs; a share is that of a share of the rows. The keys and owners are held in memory."""
-        owners, more = self.pairs(), self.told
+        owners, more = self.pairs(), self.added
         read = tuple(dict.fromkeys([*(name for name in columns if name not in more), self.key]))
         schema = self.rows.schema.select(read)
         for frame in self.rows.batches(read, share=share, progress=progress):
             held = canonical.frame(frame, schema).with_columns(pl.col(self.key).alias(KEY))
-            yield owned(held, owners).rename({name: own for own, name in more.items()}).select(columns)
+            yield owned(held, owners).rename({name: inner for inner, name in more.items()}).select(columns)
 
     def pairs(self) -> pl.DataFrame:
         """P(O): each key and each of its owners, once, and in each period with the first time."""
-        names = {KEY: self.found, **{name: own for own, name in self.told.items()}}
+        names = {KEY: self.owner_key, **{name: column for column, name in self.added.items()}}
         read = tuple(dict.fromkeys(names.values()))
         schema = self.owners.schema.select(read)
-        frames = [pl.DataFrame(schema={name: _type(self.owners, own) for name, own in names.items()})]
+        frames = [pl.DataFrame(schema={name: _type(self.owners, column) for name, column in names.items()})]
         for frame in self.owners.batches(read):
             held = canonical.frame(frame, schema)
-            few = held.select(pl.col(own).alias(name) for name, own in names.items())
+            few = held.select(pl.col(column).alias(name) for name, column in names.items())
             frames.append(once(few.drop_nulls(KEY), self.span))
         return once(pl.concat(frames), self.span)
 
@@ -208,14 +208,16 @@ def through(
     Raises:
         PlanError: A column is not there, they are of two types, or the table has a column of the name of the owner's.
     """
-    key, table, found = hop
+    key, table, owner_key = hop
     call = "users(through=...)"
-    for reader, name, where in ((rows, key, rows.name), (owners, found, table)):
+    for reader, name, where in ((rows, key, rows.name), (owners, owner_key, table)):
         if name not in reader.schema:
             raise PlanError(f"{call}: {where!r} has no column {name!r}; there are {reader.schema.listed}.")
-    kinds = rows.schema[key].kind, owners.schema[found].kind
+    kinds = rows.schema[key].kind, owners.schema[owner_key].kind
     if kinds[0] is not kinds[1] or kinds[0] is Kind.ANY:
-        raise PlanError(f"{call}: {key} is {kinds[0].value} and {table}.{found} is {kinds[1].value}; declare one type.")
+        raise PlanError(
+            f"{call}: {key} is {kinds[0].value} and {table}.{owner_key} is {kinds[1].value}; declare one type."
+        )
     if getattr(owners, "once", False):
         raise PlanError(f"{call}: {table!r} is a stream that can be read once alone; give a table or a file.")
     if owner in rows.schema:
@@ -229,7 +231,7 @@ def through(
             f"{call}: {rows.name!r} has a column {at!r} of its own, which is that of the time in {table!r} by which"
             " people are protected. Name it otherwise, by columns=."
         )
-    return Owned(rows, owners, key, found, owner, at, span)
+    return Owned(rows, owners, key, owner_key, owner, at, span)
 
 
 def read_way(text: str, call: str) -> tuple[str, str, str]:
@@ -241,14 +243,14 @@ def read_way(text: str, call: str) -> tuple[str, str, str]:
     >>> read_way("l_orderkey = orders.o_orderkey", "--through"), read_way("orders.order_id", "--through")
     (('l_orderkey', 'orders', 'o_orderkey'), ('order_id', 'orders', 'order_id'))
     """
-    own, _, place = text.rpartition("=")
-    table, dot, column = (part.strip() for part in place.partition("."))
-    if not (table and dot and column) or ("=" in text and not own.strip()):
+    left, _, right = text.rpartition("=")
+    table, dot, column = (part.strip() for part in right.partition("."))
+    if not (table and dot and column) or ("=" in text and not left.strip()):
         raise PlanError(
             f"{call} {text}: write COLUMN=TABLE.COLUMN, for example l_orderkey=orders.o_orderkey, or TABLE.COLUMN "
             "where both have one name."
         )
-    return own.strip() or column, table, column
+    return left.strip() or column, table, column
 
 
 def _type(reader: Reader, name: str) -> pl.DataType:

@@ -15,19 +15,19 @@ class FileReader:
     """A reader of files.
 
     Attributes:
-        found: The files.
+        source: The files.
         schema: All columns with their kinds.
     """
 
-    found: Files
+    source: Files
     schema: Schema
 
-    name, title, path, total_bytes, version = passed("name", "title", "path", "total_bytes", "version", by="found")
+    name, title, path, total_bytes, version = passed("name", "title", "path", "total_bytes", "version", by="source")
 
     @property
     def way(self) -> tuple[object, ...]:
         """The format."""
-        return (type(self).__name__, self.found.form)
+        return (type(self).__name__, self.source.form)
 
     @property
     def steady(self) -> Steady:
@@ -36,16 +36,16 @@ class FileReader:
 
     def check(self) -> None:
         """Refuse files that are no longer as they were opened."""
-        for file in self.found.files:
+        for file in self.source.files:
             file.check()
 
     def state(self) -> str | None:
         """Path, inode, size and times of every file now."""
-        return state(file.path for file in self.found.files)
+        return state(file.path for file in self.source.files)
 
     def content(self, key: bytes = b"") -> bytes | None:
         """BLAKE2b-256 over the files' sizes and bytes, or under a key GMAC, which is quicker."""
-        return self.found.content(key)
+        return self.source.content(key)
 
     def prove(self, share: tuple[int, int] = (0, 1)) -> None:
         """Nothing that the digest has not read can be damaged."""

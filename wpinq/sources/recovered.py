@@ -37,13 +37,13 @@ class Recovered:
 
     Attributes:
         reader: The source itself.
-        place: The directory.
+        folder: The directory.
         key: 32 secret bytes, of this data set, version and dataflow alone.
         parts: Into how many parts the source is cut.
     """
 
     reader: Reader
-    place: Path
+    folder: Path
     key: bytes = field(repr=False)
     parts: int
 
@@ -64,7 +64,7 @@ class Recovered:
         """
         schema = wanted(self.schema, columns, self.name)
         for part in range(share[0], self.parts, share[1]):
-            frame = self._kept(schema, part)
+            frame = self._part(schema, part)
             if frame is None:
                 read = self.reader.batches(schema.names, share=(part, self.parts), progress=progress)
                 held = (Batch.of(canonical.frame(item, schema), schema) for item in read)
@@ -76,16 +76,16 @@ class Recovered:
     def _file(self, schema: Schema, part: int) -> Path:
         """A name that holds none of a column."""
         digest = blake2b(repr((schema, part, self.parts)).encode(), key=self.key, digest_size=12).hexdigest()
-        return self.place / f"{digest}.part"
+        return self.folder / f"{digest}.part"
 
-    def _kept(self, schema: Schema, part: int) -> pl.DataFrame | None:
+    def _part(self, schema: Schema, part: int) -> pl.DataFrame | None:
         path = self._file(schema, part)
         try:
             return pl.read_ipc(io.BytesIO(opened(self.key, path.name, path.read_bytes())))
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise SourceError(f"--recover {self.place}: {error.strerror}; give a directory of your own.") from None
+            raise SourceError(f"--recover {self.folder}: {error.strerror}; give a directory of your own.") from None
 
     def _keep(self, schema: Schema, part: int, frame: pl.DataFrame) -> None:
         buffer = io.BytesIO()
@@ -94,32 +94,32 @@ class Recovered:
         write(path, sealed(self.key, path.name, buffer.getvalue()))
 
 
-def recovered(reader: Reader, place: Path, key: bytes) -> Recovered:
+def recovered(reader: Reader, folder: Path, key: bytes) -> Recovered:
     """Keep the parts of a source in a directory, or continue with those that were kept there.
 
     Args:
         reader: The source.
-        place: The directory; it is made where there is none.
+        folder: The directory; it is made where there is none.
         key: 32 secret bytes that depend on all that the parts depend on.
 
     Raises:
         SourceError: It belongs to another dataflow, data set or version, others may read it, or it cannot be used.
     """
     parts = max(LEAST, (reader.total_bytes or 0) // BYTES_PER_PART)
-    head = place / HEAD
+    head = folder / HEAD
     try:
-        private(place)
-        if not head.exists() and any(item.suffix == ".part" for item in place.iterdir()):
-            raise SourceError(f"--recover {place}: it lacks {HEAD!r}; give a new directory.")
+        private(folder)
+        if not head.exists() and any(item.suffix == ".part" for item in folder.iterdir()):
+            raise SourceError(f"--recover {folder}: it lacks {HEAD!r}; give a new directory.")
         if not head.exists():
             write(head, sealed(key, HEAD, str(parts).encode()))
         parts = int(opened(key, HEAD, head.read_bytes()))
     except OSError as error:
-        raise SourceError(f"--recover {place}: {error.strerror}; give a directory that can be written.") from None
-    return Recovered(reader, place, key, parts)
+        raise SourceError(f"--recover {folder}: {error.strerror}; give a directory that can be written.") from None
+    return Recovered(reader, folder, key, parts)
 
 
-def forget(place: Path) -> None:
+def forget(folder: Path) -> None:
     """Remove what was kept, when it is needed no more."""
-    for path in [*place.glob("*.part"), *place.glob(".*.draft"), place / HEAD]:
+    for path in [*folder.glob("*.part"), *folder.glob(".*.draft"), folder / HEAD]:
         path.unlink(missing_ok=True)

@@ -32,7 +32,7 @@ class Zoned:
     @property
     def schema(self) -> Schema:
         """The columns, whose instants have become times without a zone."""
-        return Schema(tuple(Column(one.name, _kind(one.kind), one.ranged) for one in self.reader.schema))
+        return Schema(tuple(Column(column.name, _kind(column.kind), column.ranged) for column in self.reader.schema))
 
     @property
     def way(self) -> tuple[object, ...]:

@@ -50,9 +50,9 @@ class Counterexample(NamedTuple):
         Args:
             load: Lines of Python that define `dataflow`.
         """
-        said = " ".join(str(self.finding).split()).replace("\\", "").replace('"""', "'''")
+        title = " ".join(str(self.finding).split()).replace("\\", "").replace('"""', "'''")
         return (
-            f'"""What an audit found. {said}"""\n\nimport datetime as dt\nfrom math import inf, nan\n\nimport wpinq\n'
+            f'"""What an audit found. {title}"""\n\nimport datetime as dt\nfrom math import inf, nan\n\nimport wpinq\n'
             f"from wpinq.testing import Case, recheck\n\n{load}\n\ncase = {self.case!r}\n\n"
             f'for finding in recheck(dataflow, case, way="{self.way}"):\n    print(finding)\n'
         )
@@ -88,13 +88,13 @@ class Audit:
         return self.counterexample is None
 
     def __str__(self) -> str:
-        over = " and ".join(f"{one} sources" for one in self.modes)
+        over = " and ".join(f"{mode} sources" for mode in self.modes)
         head = f"{self.cases} pairs of neighbours over {over} in {self.seconds:.1f} s"
         if self.counterexample is None:
-            told = [f"{head}: nothing found"]
+            lines = [f"{head}: nothing found"]
         else:
-            told = [f"{head}: found", f"  {self.counterexample.finding}", "", self.program]
-        return "\n".join([*told, *(f"note: {one}" for one in self.notes)])
+            lines = [f"{head}: found", f"  {self.counterexample.finding}", "", self.program]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 @takes(
@@ -158,8 +158,8 @@ def audit(
             break
         case, way = search.case(number)
         result.cases += 1
-        if found := search.check(case, way, notes, probing=number % PROBED < 2):
-            result.counterexample = search.shrunk(found[0], case, way)
+        if findings := search.check(case, way, notes, probing=number % PROBED < 2):
+            result.counterexample = search.shrunk(findings[0], case, way)
             break
         if progress is not None:
             progress(1)
@@ -204,21 +204,21 @@ class Search:
             for mode in ("finite",) if "weight" in words else ("finite", "live"):
                 try:
                     views = protect([], columns=columns, **words) if mode == "finite" else live(columns, **words)
-                    with watched("local") as seen:
+                    with watched("local") as observed:
                         self.dataflow(views)
                 except WpinqError as error:
                     refused[mode] = str(error)
                     continue
                 rows = [row.kind for row in sources(views._node)[0].ledger.entries()]
-                if not seen.asked:
+                if not observed.questions:
                     refused[mode] = "it asks nothing."
                     continue
                 whole = whole and not set(rows) - {"open", "charge", "checkpoint"}
                 modes.append(mode)
             if modes:
                 return tuple(modes), promise, whole
-        told = " ".join(f"Over a {mode} source: {text}" for mode, text in refused.items())
-        raise PlanError(f"audit: the dataflow fails where there are no records. {told}")
+        reasons = " ".join(f"Over a {mode} source: {text}" for mode, text in refused.items())
+        raise PlanError(f"audit: the dataflow fails where there are no records. {reasons}")
 
     def case(self, number: int) -> tuple[Case, str]:
         """The case of a number, and in which other way it is computed."""
@@ -230,8 +230,8 @@ class Search:
         """What is wrong with a case: first of the functions by themselves, for that says more."""
         if probing:
             finite = replace(case, live=False) if "finite" in self.modes else case
-            if found := list(probed(self.dataflow, finite, notes, promise=self.promise)):
-                return found
+            if findings := list(probed(self.dataflow, finite, notes, promise=self.promise)):
+                return findings
         return judge(self.dataflow, case, way, whole=self.whole, promise=self.promise)
 
     def shrunk(self, finding: Finding, case: Case, way: str) -> Counterexample:
@@ -240,20 +240,23 @@ class Search:
         trying = True
         while trying:
             trying = False
-            for one in smaller(case):
+            for candidate in smaller(case):
                 if time.monotonic() > end:
                     break
-                found = [f for f in self.check(one, way, {}, probing=probing) if f.kind == finding.kind]
-                if found:
-                    finding, case, trying = found[0], one, True
+                same_kind = [f for f in self.check(candidate, way, {}, probing=probing) if f.kind == finding.kind]
+                if same_kind:
+                    finding, case, trying = same_kind[0], candidate, True
                     break
         return Counterexample(finding, case, way)
 
 
 def loading(dataflow: Callable[..., Any]) -> str:
     """Python that defines a dataflow again, from the file that does."""
-    own = inspect.unwrap(dataflow)
-    path, name = inspect.getsourcefile(own) if inspect.isfunction(own) else None, getattr(own, "__name__", "")
+    function = inspect.unwrap(dataflow)
+    path, name = (
+        inspect.getsourcefile(function) if inspect.isfunction(function) else None,
+        getattr(function, "__name__", ""),
+    )
     if path is None or not name.isidentifier():
         return "dataflow = ...  # the dataflow that was audited"
     return f"import runpy\n\ndataflow = runpy.run_path({path!r})[{name!r}]"
@@ -262,16 +265,16 @@ def loading(dataflow: Callable[..., Any]) -> str:
 def digest(dataflow: Callable[..., Any], columns: Mapping[str, Any], *, seed: int = 0, **words: Any) -> str:
     """A digest of what some cases give, to compare two processes: sets have another order in each."""
     search = Search(dataflow, columns, words, seed, ())
-    given = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     for number in range(PROBED):
         case, _ = search.case(number)
         trace = run(search.dataflow, case, promise=search.promise)
-        for asked in trace.seen.asked:
-            given.update(repr((sorted((asked.content or {}).items()), sorted(asked.changes.items()))).encode())
-    return given.hexdigest()
+        for question in trace.watched.questions:
+            hasher.update(repr((sorted((question.content or {}).items()), sorted(question.changes.items()))).encode())
+    return hasher.hexdigest()
 
 
 def _texts(words: Mapping[str, Any]) -> list[Any]:
     """The constants in SQL of where and derive."""
-    said = [words.get("where"), *(words.get("derive") or {}).values()]
-    return [one for text in said if isinstance(text, str) for one in in_text(text)]
+    conditions = [words.get("where"), *(words.get("derive") or {}).values()]
+    return [constant for text in conditions if isinstance(text, str) for constant in in_text(text)]

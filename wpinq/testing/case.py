@@ -65,20 +65,20 @@ class Case:
 
     def values(self, column: str) -> list[Any]:
         """The values of a column, with and without the unit, each once and in order; null is none of them."""
-        place = list(self.columns).index(column)
-        found = {row[place] for _, row in (*self.others, *self.own)}
-        return sorted(one for one in found if one is not None and not _nan(one))
+        index = list(self.columns).index(column)
+        distinct = {row[index] for _, row in (*self.others, *self.own)}
+        return sorted(value for value in distinct if value is not None and not _nan(value))
 
     def __repr__(self) -> str:
         unit = self.words.get("unit")
         words = {name: value for name, value in self.words.items() if name != "unit"}
-        told = ", ".join(
+        options = ", ".join(
             [*([f"'unit': {written(unit)}"] if unit else []), *(f"{k!r}: {v!r}" for k, v in words.items())]
         )
         rows = "".join(f"\n    {name}=({''.join(f'{row!r}, ' for row in getattr(self, name))}),"
                        for name in ("others", "own"))  # fmt: skip
         ends = f"\n    live={self.live}, early={self.early}," if self.live else ""
-        return f"Case(\n    columns={dict(self.columns)},{rows}\n    words={{{told}}},{ends}\n)".replace(
+        return f"Case(\n    columns={dict(self.columns)},{rows}\n    words={{{options}}},{ends}\n)".replace(
             "datetime.", "dt."
         )
 
@@ -89,11 +89,13 @@ def written(unit: Unit) -> str:
     >>> written(Unit("user", 3, ("page", 1)))
     "wpinq.users('user', at_most=3, per=('page', 1))"
     """
-    given = {
+    options = {
         "at_most": unit.at_most, "shared": (unit.at_most is None and not unit.whole) or None, "per": unit.per,
         "period": unit.period and unit.period[0], "at": unit.period and unit.period[1], "zone": unit.zone,
     }  # fmt: skip
-    return f"wpinq.users({', '.join([repr(unit.column), *(f'{k}={v!r}' for k, v in given.items() if v is not None)])})"
+    return (
+        f"wpinq.users({', '.join([repr(unit.column), *(f'{k}={v!r}' for k, v in options.items() if v is not None)])})"
+    )
 
 
 class Drawing:
@@ -108,31 +110,31 @@ class Drawing:
 
     def __init__(self, schema: Schema, words: Mapping[str, Any], seed: int, met: Sequence[Any]) -> None:
         self.schema, self.words, self.seed = schema, words, seed
-        self.columns = {one.name: None if one.kind is Kind.ANY else one.kind.value for one in schema}
-        self._met = {kind: [one for one in met if of_kind(one, kind)] for kind in Kind}
+        self.columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
+        self._met = {kind: [value for value in met if of_kind(value, kind)] for kind in Kind}
 
     def case(self, number: int, *, live: bool) -> Case:
         """The case of a number."""
         rng = Random(f"{self.seed} {number} {live}")  # noqa: S311  it makes records up
-        pools = [self._pool(rng, one.kind) for one in self.schema]
+        pools = [self._pool(rng, column.kind) for column in self.schema]
         count = rng.choice(SIZES)
         others = [tuple(rng.choice(pool) for pool in pools) for _ in range(count)]
         if others and rng.random() < 0.4:
             others += [rng.choice(others[:2]) for _ in range(rng.randint(1, 12))]  # the same records again
-        own = self._unit(rng, pools, others)
-        others = self._not_of(own[0], others)
+        unit_rows = self._unit(rng, pools, others)
+        others = self._not_of(unit_rows[0], others)
         last = EPOCHS if live else 1
-        dated = [tuple((rng.randint(1, last), row) for row in rows) for rows in (others, own)]
+        dated = [tuple((rng.randint(1, last), row) for row in rows) for rows in (others, unit_rows)]
         return Case(self.columns, dated[0], dated[1], self.words, live, early=live and rng.random() < 0.5)
 
     def _pool(self, rng: Random, kind: Kind) -> list[Any]:
         """Few values, so that records agree in some of them."""
         odd = ODD.get(kind, []) if rng.random() < 0.3 else []
         met = self._met[kind] if rng.random() < 0.8 else []
-        plain = [one for one in FEW[kind] if one is not None]
-        found = [*rng.sample(plain, min(len(plain), rng.randint(1, 4))), *rng.sample(met, min(len(met), 3)),
+        plain = [value for value in FEW[kind] if value is not None]
+        pool = [*rng.sample(plain, min(len(plain), rng.randint(1, 4))), *rng.sample(met, min(len(met), 3)),
                  *rng.sample(odd, min(len(odd), 2))]  # fmt: skip
-        return [*found, None] if rng.random() < 0.3 else found
+        return [*pool, None] if rng.random() < 0.3 else pool
 
     def _unit(self, rng: Random, pools: list[list[Any]], others: list[Record]) -> list[Record]:
         """One record, at times one that others have too; or the records of one person, at times of a heavy one."""
@@ -148,13 +150,13 @@ class Drawing:
             for _ in range(min(int(most), 40))
         ]
 
-    def _not_of(self, own: Record, others: list[Record]) -> list[Record]:
+    def _not_of(self, record_of_unit: Record, others: list[Record]) -> list[Record]:
         """The records of others than one person; two values that columns hold as one are one person."""
         unit = self.words.get("unit")
         if unit is None or unit.column is None:
             return others
         at = self.schema.names.index(unit.column)
-        return [record for record in others if _person(record[at]) != _person(own[at])]
+        return [record for record in others if _person(record[at]) != _person(record_of_unit[at])]
 
 
 def _nan(value: Any) -> bool:
@@ -184,13 +186,18 @@ def constants(function: Callable[..., Any]) -> list[Any]:
     """
     names = getattr(function, "__globals__", {})
     home = names.get("__file__") or names.get("__name__")
-    codes = [one.__code__ for one in (function, *names.values())
-             if hasattr(one, "__code__") and _home(one) == home]  # fmt: skip
-    found: dict[Any, None] = {}
+    codes = [function_.__code__ for function_ in (function, *names.values())
+             if hasattr(function_, "__code__") and _home(function_) == home]  # fmt: skip
+    values: dict[Any, None] = {}
     for code in codes:
-        found |= dict.fromkeys(_of(code))
-    near = [one + step for one in found if isinstance(one, int) and not isinstance(one, bool) for step in (-1, 1)]
-    return list(dict.fromkeys([*found, *near], None))
+        values |= dict.fromkeys(_of(code))
+    near = [
+        number + step
+        for number in values
+        if isinstance(number, int) and not isinstance(number, bool)
+        for step in (-1, 1)
+    ]
+    return list(dict.fromkeys([*values, *near], None))
 
 
 def _home(function: Any) -> Any:
@@ -199,17 +206,17 @@ def _home(function: Any) -> Any:
 
 
 def _of(code: CodeType) -> list[Any]:
-    found: list[Any] = []
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            found += _of(one)
-        elif isinstance(one, tuple | frozenset):
-            found += [part for part in one if isinstance(part, str | bytes | int | float)]
-        elif isinstance(one, str):
-            found += in_text(one)
-        elif isinstance(one, bytes | int | float):
-            found.append(one)
-    return found
+    values: list[Any] = []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            values += _of(constant)
+        elif isinstance(constant, tuple | frozenset):
+            values += [part for part in constant if isinstance(part, str | bytes | int | float)]
+        elif isinstance(constant, str):
+            values += in_text(constant)
+        elif isinstance(constant, bytes | int | float):
+            values.append(constant)
+    return values
 
 
 def in_text(text: str) -> list[Any]:
@@ -219,7 +226,7 @@ def in_text(text: str) -> list[Any]:
 
 def smaller(case: Case) -> list[Case]:
     """Cases with fewer records than one, half of them first; a unit keeps one record."""
-    found = []
+    cases = []
     for name, least in (("others", 0), ("own", 1)):
         rows: tuple[Row, ...] = getattr(case, name)
         size = len(rows) // 2
@@ -227,8 +234,8 @@ def smaller(case: Case) -> list[Case]:
             for at in range(0, len(rows), size):
                 left = rows[:at] + rows[at + size :]
                 if len(left) >= least:
-                    found.append(replace(case, others=left) if name == "others" else replace(case, own=left))
+                    cases.append(replace(case, others=left) if name == "others" else replace(case, own=left))
             size //= 2
         if len(rows) == 1 and not least:
-            found.append(replace(case, others=()))
-    return found
+            cases.append(replace(case, others=()))
+    return cases

@@ -65,8 +65,8 @@ def evaluate(collection: Collection, *inputs: Iterable[Any]) -> dict[Record, int
         raise PlanError(
             f"evaluate(...): the dataflow reads {len(read)} collections, and {len(inputs)} inputs are given."
         )
-    given = given_to(collection._node, inputs)
-    return {record: _whole(weight) for record, weight in reference.run(collection._node, given).items()}
+    records = given_to(collection._node, inputs)
+    return {record: _whole(weight) for record, weight in reference.run(collection._node, records).items()}
 
 
 def leaves(collection: Collection) -> list[Source]:
@@ -121,8 +121,8 @@ def distance(one: Mapping[Record, int | Fraction], other: Mapping[Record, int | 
     return sum((abs(Fraction(one.get(x, 0)) - other.get(x, 0)) for x in {**one, **other}), Fraction(0))
 
 
-def _record(given: Any) -> Record:
-    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+def _record(value: Any) -> Record:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def _whole(weight: Fraction) -> int | Fraction:

@@ -57,65 +57,67 @@ def judge(
         whole: Whether it observes nothing while it runs. Else the neighbour is answered what the first run was.
         promise: What the ledger promises.
     """
-    one = run(dataflow, case, release=whole, promise=promise)
-    other = run(dataflow, case, own=False, replay=None if whole else one.seen, release=whole, promise=promise)
-    found = [Finding("failed", text) for text in dict.fromkeys([*one.broken, *other.broken])]
-    found += flow(one, other)
-    if not found:
-        found += [*movement(one, other), *loss(one, other), *delta(one, other), *identities(one)]
-    if found or not way:
-        return found
+    present = run(dataflow, case, release=whole, promise=promise)
+    absent = run(dataflow, case, own=False, replay=None if whole else present.watched, release=whole, promise=promise)
+    findings = [Finding("failed", text) for text in dict.fromkeys([*present.broken, *absent.broken])]
+    findings += flow(present, absent)
+    if not findings:
+        findings += [*movement(present, absent), *loss(present, absent), *delta(present, absent), *identities(present)]
+    if findings or not way:
+        return findings
     if way == "reference":
-        return list(defined(one, case))
-    replay = None if whole else one.seen
+        return list(defined(present, case))
+    replay = None if whole else present.watched
     again = run(dataflow, case, way=way, promise=promise, replay=replay, release=whole)
-    return list(same(one, again, way))
+    return list(same(present, again, way))
 
 
-def flow(one: Trace, other: Trace) -> Iterator[Finding]:
+def flow(present: Trace, absent: Trace) -> Iterator[Finding]:
     """The same calls succeed, fail, say and cost the same with and without the unit."""
-    for with_it, without in zip(one.events, other.events, strict=False):
+    for with_it, without in zip(present.events, absent.events, strict=False):
         if with_it != without:
             name, *became = with_it
             yield Finding("control flow", f"{name} with the unit: {', '.join(became)}; without: "
                           f"{', '.join(without[1:])}")  # fmt: skip
             return
-    if one.seen.said != other.seen.said:
-        yield Finding("control flow", f"what is printed differs: {one.seen.said!r} and {other.seen.said!r}")
-    numbers = [len(seen.asked) for seen in (one.seen, other.seen)]
+    if present.watched.output != absent.watched.output:
+        yield Finding(
+            "control flow", f"what is printed differs: {present.watched.output!r} and {absent.watched.output!r}"
+        )
+    numbers = [len(seen.questions) for seen in (present.watched, absent.watched)]
     if numbers[0] != numbers[1]:
         yield Finding("control flow", f"with the unit {numbers[0]} questions are asked, without it {numbers[1]}")
 
 
-def answered(one: Trace, other: Trace) -> Iterator[tuple[Asked, Asked]]:
+def answered(present: Trace, absent: Trace) -> Iterator[tuple[Asked, Asked]]:
     """Questions of both runs that have an answer, each once."""
     met = set()
-    for with_it, without in zip(one.seen.asked, other.seen.asked, strict=False):
+    for with_it, without in zip(present.watched.questions, absent.watched.questions, strict=False):
         if with_it.question.question not in met and (with_it.content is not None or with_it.changes):
             met.add(with_it.question.question)
             yield with_it, without
 
 
-def moved(one: Asked, other: Asked) -> list[int]:
+def moved(present: Asked, absent: Asked) -> list[int]:
     """By how much each bin moves, in units of 1/resolution; of a continual one, at each epoch."""
-    steps = is_steps(one.question.node.schema)
-    if one.changes or other.changes:
-        epochs = {*one.changes, *other.changes}
-        pairs = [(one.changes.get(at, {}), other.changes.get(at, {})) for at in epochs]
+    steps = is_steps(present.question.node.schema)
+    if present.changes or absent.changes:
+        epochs = {*present.changes, *absent.changes}
+        pairs = [(present.changes.get(at, {}), absent.changes.get(at, {})) for at in epochs]
     else:
-        pairs = [(one.content or {}, other.content or {})]
+        pairs = [(present.content or {}, absent.content or {})]
     return [number for pair in pairs for number in differences(*pair, steps=steps)]
 
 
-def lost(one: Asked, other: Asked) -> tuple[Fraction, Fraction]:
+def lost(present: Asked, absent: Asked) -> tuple[Fraction, Fraction]:
     """What a question loses of the unit: epsilon of Laplace noise, rho of Gaussian noise."""
-    question: Any = one.question
-    numbers = moved(one, other)
+    question: Any = present.question
+    numbers = moved(present, absent)
     if question.gaussian:
         width = question.scale * question.node.resolution
         return Fraction(0), sum((Fraction(number) ** 2 for number in numbers), Fraction(0)) / (2 * width**2)
     mechanism = getattr(question, "_mechanism", None)
-    plain = getattr(mechanism, "name", "") in ("geometric", "laplace") and not one.changes
+    plain = getattr(mechanism, "name", "") in ("geometric", "laplace") and not present.changes
     scale = Fraction(mechanism.scale) if plain else question.scale * question.node.resolution  # type: ignore[union-attr]
     return Fraction(sum(numbers)) / scale, Fraction(0)
 
@@ -125,9 +127,9 @@ def hidden(question: Any) -> Fraction:
     return Fraction(question.quote.mechanism.rho(moved_squared(Survey.of(question.node))))
 
 
-def movement(one: Trace, other: Trace) -> Iterator[Finding]:
+def movement(present: Trace, absent: Trace) -> Iterator[Finding]:
     """No histogram moves further than its noise hides at the price that was quoted."""
-    for with_it, without in answered(one, other):
+    for with_it, without in answered(present, absent):
         question = with_it.question
         epsilon, rho = lost(with_it, without)
         stated = question.rho or (hidden(question) if question.gaussian else question.epsilon)
@@ -138,26 +140,26 @@ def movement(one: Trace, other: Trace) -> Iterator[Finding]:
                           "noise hides")  # fmt: skip
 
 
-def loss(one: Trace, other: Trace) -> Iterator[Finding]:
+def loss(present: Trace, absent: Trace) -> Iterator[Finding]:
     """All questions together lose no more than the ledger has spent."""
     total, more = Fraction(0), Fraction(0)
-    for with_it, without in answered(one, other):
+    for with_it, without in answered(present, absent):
         epsilon = lost(with_it, without)[0]
         total, more = total + epsilon, more + epsilon * slack(with_it)
-    if total > one.spent[0] + more:
+    if total > present.spent[0] + more:
         yield Finding("loss", f"all questions together lose epsilon {short(total)} of the unit, and "
-                      f"{short(one.spent[0])} was charged")  # fmt: skip
+                      f"{short(present.spent[0])} was charged")  # fmt: skip
 
 
-def slack(asked: Asked) -> Fraction:
+def slack(question: Asked) -> Fraction:
     """What roundings by a dither may add."""
-    return DITHER if asked.question.node.resolution >= 2**40 else Fraction(0)
+    return DITHER if question.question.node.resolution >= 2**40 else Fraction(0)
 
 
-def delta(one: Trace, other: Trace) -> Iterator[Finding]:
+def delta(present: Trace, absent: Trace) -> Iterator[Finding]:
     """What only the unit is in gets published with no more probability than was charged."""
     total, met = Decimal(0), set()
-    for with_it, without in answered(one, other):
+    for with_it, without in answered(present, absent):
         question: Any = with_it.question
         bins = own_bins(with_it, without)
         for tau in dict.fromkeys(with_it.taus):
@@ -165,16 +167,16 @@ def delta(one: Trace, other: Trace) -> Iterator[Finding]:
         if type(question) is Selection and question.question not in met:  # weighted ones have tests of their own
             met.add(question.question)
             total += shown(bins, partial(selected, question._mechanism))
-    spent = one.spent[1]
+    spent = present.spent[1]
     if total > Decimal(spent.numerator) / spent.denominator * (1 + Decimal("1e-9")):
         yield Finding("delta", f"bins that only the unit is in are published with probability {total:.4g}, and delta "
                       f"{short(spent)} was charged")  # fmt: skip
 
 
-def own_bins(one: Asked, other: Asked) -> list[int]:
+def own_bins(present: Asked, absent: Asked) -> list[int]:
     """The weights of bins that are nothing without the unit."""
-    mine, others = one.content or {}, other.content or {}
-    if is_steps(one.question.node.schema):
+    mine, others = present.content or {}, absent.content or {}
+    if is_steps(present.question.node.schema):
         top = max((end for _, end in others), default=1)
         return [w for (start, end), w in mine.items() for _ in range(max(start, top), min(end, top + 50))]
     return [weight for key, weight in mine.items() if key not in others]
@@ -204,43 +206,43 @@ def reaches(mechanism: Any, tau: int, weight: int) -> Decimal:
         return small if above > 0 else 1 - small
 
 
-def identities(one: Trace) -> Iterator[Finding]:
+def identities(trace: Trace) -> Iterator[Finding]:
     """Questions that the ledger takes for one have one histogram."""
     met: dict[str, Asked] = {}
-    for asked in one.seen.asked:
-        before = met.setdefault(asked.question.question, asked)
-        if None not in (before.content, asked.content) and before.content != asked.content:
-            yield Finding("identity", f"{before.title} and {asked.title} are one question, charged once, and have two "
-                          "histograms")  # fmt: skip
+    for question in trace.watched.questions:
+        before = met.setdefault(question.question.question, question)
+        if None not in (before.content, question.content) and before.content != question.content:
+            yield Finding("identity", f"{before.title} and {question.title} are one question, charged once, and have "
+                          "two histograms")  # fmt: skip
 
 
-def same(one: Trace, other: Trace, way: str) -> Iterator[Finding]:
+def same(first: Trace, second: Trace, way: str) -> Iterator[Finding]:
     """Another engine, order or batch gives the same histograms, bit for bit, and the same events."""
-    for mine, others in zip(one.seen.asked, other.seen.asked, strict=False):
+    for mine, others in zip(first.watched.questions, second.watched.questions, strict=False):
         if (mine.content, mine.changes) != (others.content, others.changes) and not slack(mine):
             yield Finding("way", f"{mine.title} depends on how it is computed: {way} gives another histogram")
             return
-    if [event[:2] for event in one.events] != [event[:2] for event in other.events]:
+    if [event[:2] for event in first.events] != [event[:2] for event in second.events]:
         yield Finding("way", f"what happens depends on how it is computed: {way}")
 
 
-def defined(one: Trace, case: Case) -> Iterator[Finding]:
+def defined(trace: Trace, case: Case) -> Iterator[Finding]:
     """Each histogram is what the definitions of the operators give, in fractions."""
-    for asked in one.seen.asked:
-        node = asked.question.node
-        if asked.content is None or len(sources(node)) > 1 or slack(asked):
+    for question in trace.watched.questions:
+        node = question.question.node
+        if question.content is None or len(sources(node)) > 1 or slack(question):
             continue
-        given = {source: weighed(source, [row for _, row in case.rows(own=True)]) for source in leaves_of(node)}
-        true = reference.run(node, given)
+        records = {source: weighed(source, [row for _, row in case.rows(own=True)]) for source in leaves_of(node)}
+        true = reference.run(node, records)
         units = [weight * node.resolution for weight in true.values()]
         if is_steps(node.schema):
             numbers: list[Any] = [number for (number,) in true]
             expected: Content = {(int(n), int(n) + 1): int(u) for n, u in zip(numbers, units, strict=True)}
         else:
-            ids = record_ids(true, node.schema, asked.question.key_owner.identity_key) if true else ()
-            expected = {tuple(map(int, one)): int(u) for one, u in zip(ids, units, strict=True)}
-        if any(differences(asked.content, expected, steps=is_steps(node.schema))):
-            yield Finding("way", f"{asked.title} is not what the definitions of its operators give")
+            ids = record_ids(true, node.schema, question.question.key_owner.identity_key) if true else ()
+            expected = {tuple(map(int, id_)): int(u) for id_, u in zip(ids, units, strict=True)}
+        if any(differences(question.content, expected, steps=is_steps(node.schema))):
+            yield Finding("way", f"{question.title} is not what the definitions of its operators give")
 
 
 def short(number: Fraction) -> str:

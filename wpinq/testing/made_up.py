@@ -30,11 +30,11 @@ def made_up(collection: Collection, rows: int = 20) -> list[tuple[Any, ...]]:
     4
     """
     columns = leaves(collection)[0].schema
-    return [tuple(_value(column, place, row) for place, column in enumerate(columns)) for row in range(rows)]
+    return [tuple(_value(column, index, row) for index, column in enumerate(columns)) for row in range(rows)]
 
 
-def _value(column: Column, place: int, row: int) -> Any:
-    number = row % (FEW + place) + 1
+def _value(column: Column, index: int, row: int) -> Any:
+    number = row % (FEW + index) + 1
     return _MADE[column.kind](column.name, number)
 
 

@@ -78,15 +78,15 @@ def neighbours(collection: Collection, values: Values = None) -> SearchStrategy[
     read = leaves(collection)
 
     def draw_both(draw: Callable[[Any], Any]) -> Neighbours:
-        place = draw(st.integers(0, len(read) - 1))
-        data, without = read[place].data, list(draw(inputs(collection, values)))
-        unit = draw(st.lists(_records(read[place], values), min_size=1, max_size=MANY))
-        unit = _one_unit(read[place], unit)
-        whose = _whose(read[place], unit[0])
+        index = draw(st.integers(0, len(read) - 1))
+        data, without = read[index].data, list(draw(inputs(collection, values)))
+        unit = draw(st.lists(_records(read[index], values), min_size=1, max_size=MANY))
+        unit = _one_unit(read[index], unit)
+        whose = _whose(read[index], unit[0])
         with_one = [list(records) for records in without]
         for at, source in enumerate(read):
-            if at == place or (whose and mover(source.data) == mover(data)):
-                more = unit if at == place else draw(st.lists(_records(source, values), max_size=MANY))
+            if at == index or (whose and mover(source.data) == mover(data)):
+                more = unit if at == index else draw(st.lists(_records(source, values), max_size=MANY))
                 without[at] = _others(source, without[at], whose)
                 with_one[at] = [*without[at], *(_as(source, record, whose) for record in more)]
         return Neighbours(tuple(without), tuple(with_one), data)
@@ -109,8 +109,8 @@ def needed(module: str) -> ModuleType:
 
 def _records(source: Source, values: Values) -> Any:
     st = needed("hypothesis.strategies")
-    given = values or {}
-    return st.tuples(*(st.sampled_from(list(given.get(c.name, FEW[c.kind]))) for c in source.schema))
+    pools = values or {}
+    return st.tuples(*(st.sampled_from(list(pools.get(c.name, FEW[c.kind]))) for c in source.schema))
 
 
 def _one_unit(source: Source, records: list[Record]) -> list[Record]:

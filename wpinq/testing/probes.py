@@ -30,7 +30,7 @@ def used(walk: Iterable[Node]) -> list[tuple[Node, Function]]:
     return [
         (node, value)
         for node in walk
-        for value in (getattr(node, one.name) for one in dataclasses.fields(node))  # type: ignore[arg-type]
+        for value in (getattr(node, field.name) for field in dataclasses.fields(node))  # type: ignore[arg-type]
         if isinstance(value, Function)
     ]
 
@@ -50,10 +50,10 @@ def probed(dataflow: Callable[..., Any], case: Case, notes: dict[str, None], **w
     plans = [planned(run(dataflow, case, answer=False, **words)) for _ in range(2)]
     walk, fresh = (steps(*roots) if roots else () for roots in plans)
     rows = [row for _, row in case.rows(own=True)]
-    given = {one: weighed(one, rows) for one in walk if isinstance(one, Source)}
-    if len(given) != 1 or [type(one) for one in walk] != [type(one) for one in fresh]:
+    records = {step: weighed(step, rows) for step in walk if isinstance(step, Source)}
+    if len(records) != 1 or [type(step) for step in walk] != [type(step) for step in fresh]:
         return
-    found = dict(zip(fresh, reference.run_reference(walk, given), strict=True))
+    reached = dict(zip(fresh, reference.run_reference(walk, records), strict=True))
     for node, function in used(fresh):
         if function.fingerprint is None:
             notes[
@@ -61,13 +61,13 @@ def probed(dataflow: Callable[..., Any], case: Case, notes: dict[str, None], **w
                 "Where it looks at a clock, a random number or a file, its answers are not those of a function."
             ] = None
         if len(node.inputs) == 1 and function.schema == node.inputs[0].schema:
-            yield from tried(node, function, list(found[node.inputs[0]])[:PROBES], notes)
+            yield from tried(node, function, list(reached[node.inputs[0]])[:PROBES], notes)
 
 
 def planned(trace: Trace) -> list[Node]:
     """The plans of a run that have an answer of their own: windows are looked at one by one."""
-    asked = [one.question for one in trace.seen.asked]
-    return [one.node for one in asked if not isinstance(one, WindowedMeasurement)]
+    questions = [asked_.question for asked_ in trace.watched.questions]
+    return [question.node for question in questions if not isinstance(question, WindowedMeasurement)]
 
 
 def tried(node: Node, function: Function, records: list[Record], notes: dict[str, None]) -> Iterator[Finding]:
@@ -76,24 +76,24 @@ def tried(node: Node, function: Function, records: list[Record], notes: dict[str
     first = [image(call, record) for record in records]
     for _ in range(max(1, CALLS // max(1, len(records)))):
         again = [image(call, record) for record in reversed(records)][::-1]
-        for record, one, two in zip(records, first, again, strict=True):
-            if one != two:
+        for record, value, repeated in zip(records, first, again, strict=True):
+            if value != repeated:
                 yield Finding(
                     "function",
-                    f"{node.title} is no function of its record: for {record} it gives {told(one)}, and then "
-                    f"{told(two)}",
+                    f"{node.title} is no function of its record: for {record} it gives {printed(value)}, and then "
+                    f"{printed(repeated)}",
                 )
                 return
-    for record, one in zip(records, first, strict=True):
-        if one is None and not isinstance(node, Filter):
+    for record, value in zip(records, first, strict=True):
+        if value is None and not isinstance(node, Filter):
             notes[f"{node.title}: its function has no value for some records, such as {record}; they are dropped, "
                   "uncounted."] = None  # fmt: skip
     if any(column.ranged for column in function.schema):
         return
-    for record, one, two in zip(records, first, columnar(node, function, records), strict=True):
-        if one != two:
+    for record, value, in_columns in zip(records, first, columnar(node, function, records), strict=True):
+        if value != in_columns:
             yield Finding("function", f"{node.title} differs when it is computed in columns: for {record} it gives "
-                          f"{told(one)} when called, and {told(two)} in columns")  # fmt: skip
+                          f"{printed(value)} when called, and {printed(in_columns)} in columns")  # fmt: skip
             return
 
 
@@ -108,23 +108,23 @@ def image(call: Callable[[Record], Any], record: Record) -> bytes | None:
 
 def columnar(node: Node, function: Function, records: list[Record]) -> list[bytes | None]:
     """The same for all records at once, as engines compute it."""
-    given = [
-        series(column.name, [write(record[place], column.kind) for record in records], column.kind)
-        for place, column in enumerate(function.schema)
+    cells = [
+        series(column.name, [write(record[index], column.kind) for record in records], column.kind)
+        for index, column in enumerate(function.schema)
     ]
-    frame = pl.DataFrame([*given, pl.Series(ROW, range(len(records)), dtype=pl.Int64)])
+    frame = pl.DataFrame([*cells, pl.Series(ROW, range(len(records)), dtype=pl.Int64)])
     if isinstance(node, Filter):
-        return [encode((bool(one),)) for one in function.predicate(frame).fill_null(value=False).to_list()]
-    found: list[bytes | None] = [None] * len(records)
+        return [encode((bool(passes),)) for passes in function.predicate(frame).fill_null(value=False).to_list()]
+    results: list[bytes | None] = [None] * len(records)
     made = function.apply(frame, [ROW])
     kinds = [column.kind for column in function.output]
     stored = [made[column.name].to_physical() if kind in PHYSICAL else made[column.name]
               for column, kind in zip(function.output, kinds, strict=True)]  # fmt: skip
     for row, *values in zip(made[ROW], *stored, strict=True):
-        found[row] = encode(tuple(read(value, kind) for value, kind in zip(values, kinds, strict=True)))
-    return found
+        results[row] = encode(tuple(read(value, kind) for value, kind in zip(values, kinds, strict=True)))
+    return results
 
 
-def told(image: bytes | None) -> str:
+def printed(image: bytes | None) -> str:
     """A result as people read it; the records are made up."""
     return "nothing" if image is None else repr(decode(image))

@@ -42,7 +42,7 @@ class Trace:
     """
 
     events: list[tuple[str, ...]] = field(default_factory=list)
-    seen: Seen = field(default_factory=Seen)
+    watched: Seen = field(default_factory=Seen)
     broken: list[str] = field(default_factory=list)
     spent: Any = (Fraction(0), Fraction(0))
 
@@ -68,13 +68,13 @@ def run(
     if way == "order":
         rows = [*rows[1::2], *reversed(rows[::2])]
     engine = way if way in ("bytewax", "shards") else "local"
-    with watched(engine, replay) as seen:
+    with watched(engine, replay) as observed:
         made = Run(dataflow, case, rows, promise or PROMISE, tuples=way == "tuples")
         if case.live:
-            made.live(seen, single=way == "pieces")
+            made.live(observed, single=way == "pieces")
         else:
-            made.finite(seen, release=release, answer=answer)
-    made.trace.seen = seen
+            made.finite(observed, release=release, answer=answer)
+    made.trace.watched = observed
     return made.trace
 
 
@@ -87,19 +87,19 @@ class Run:
         self.dataflow, self.case, self.rows, self.tuples, self.trace = dataflow, case, rows, tuples, Trace()
         self.words = {**case.words, **promise, "secret": SECRET}
 
-    def finite(self, seen: Seen, *, release: bool, answer: bool) -> None:
+    def finite(self, observed: Seen, *, release: bool, answer: bool) -> None:
         """All records at once."""
-        given = self.given([row for _, row in self.rows])
-        views = protect(given, columns=self.case.columns, name="audit", version="1", **self.words)
+        records = self.records_of([row for _, row in self.rows])
+        views = protect(records, columns=self.case.columns, name="audit", version="1", **self.words)
         self.attempt("dataflow", views, lambda: self.dataflow(views))
         if answer:
-            self.answer(views, seen)
+            self.answer(views, observed)
         if release:
-            for asked in [one for one in seen.asked if releasable(one)]:
-                measurement: Any = asked.question
-                self.attempt(f"release {asked.title}", views, partial(measurement.release, delta=DELTA))
+            for released in [question for question in observed.questions if releasable(question)]:
+                measurement: Any = released.question
+                self.attempt(f"release {released.title}", views, partial(measurement.release, delta=DELTA))
 
-    def live(self, seen: Seen, *, single: bool) -> None:
+    def live(self, observed: Seen, *, single: bool) -> None:
         """Epoch by epoch."""
         views = live(self.case.columns, name="audit", **self.words)
         try:
@@ -108,14 +108,14 @@ class Run:
                     self.attempt("dataflow", views, lambda: self.dataflow(views))
                 rows = [row for at, row in self.rows if at == epoch]
                 for some in [[row] for row in rows] if single else [rows]:
-                    views.send(self.given(some))
-                until = self.until(seen, epoch)
+                    views.send(self.records_of(some))
+                until = self.until(observed, epoch)
                 self.attempt(f"advance {epoch}", views, partial(views.advance, until))
-            self.answer(views, seen)
+            self.answer(views, observed)
         finally:
             views.close()
 
-    def given(self, rows: list[Record]) -> Any:
+    def records_of(self, rows: list[Record]) -> Any:
         """Records as a frame, which holds NaN as it is; as tuples where a column has values of any kind."""
         if self.tuples or None in self.case.columns.values():
             return rows
@@ -125,16 +125,16 @@ class Run:
             for (name, kind), values in zip(self.case.columns.items(), columns, strict=True)
         )
 
-    def answer(self, views: Collection, seen: Seen) -> None:
+    def answer(self, views: Collection, observed: Seen) -> None:
         """Compute what was charged, window by window where there are windows."""
-        for asked in list(seen.asked):
-            question: Any = asked.question
+        for watched_question in list(observed.questions):
+            question: Any = watched_question.question
             if isinstance(question, WindowedMeasurement):
                 for time in self.times(question)[:WINDOWS]:
-                    name = f"window {time} of {asked.title}"
+                    name = f"window {time} of {watched_question.title}"
                     self.attempt(name, views, partial(_window, question, time))
-            elif asked.paid and not question.settled:
-                self.attempt(f"observe {asked.title}", views, question._settled, charged=True)
+            elif watched_question.paid and not question.settled:
+                self.attempt(f"observe {watched_question.title}", views, question._settled, charged=True)
 
     def times(self, question: WindowedMeasurement) -> list[Any]:
         """Times in windows that are looked at, which do not depend on whether the unit is there."""
@@ -143,10 +143,10 @@ class Run:
             return self.case.values(first.at)
         return list(range(1, EPOCHS + 1)) if first.kind is Kind.INT else []
 
-    def until(self, seen: Seen, epoch: int) -> Any:
+    def until(self, observed: Seen, epoch: int) -> Any:
         """Until when windows close with an epoch, so that the last closes all but the last of them."""
-        found = [one.question for one in seen.asked if isinstance(one.question, WindowedMeasurement)]
-        times = self.times(found[0]) if found else []
+        windowed = [entry.question for entry in observed.questions if isinstance(entry.question, WindowedMeasurement)]
+        times = self.times(windowed[0]) if windowed else []
         return times[min(len(times) - 1, epoch * len(times) // EPOCHS)] if times else None
 
     def attempt(self, name: str, views: Collection, call: Callable[[], Any], *, charged: bool = False) -> None:
@@ -172,8 +172,8 @@ def _window(question: WindowedMeasurement, time: Any) -> None:
     question.at(time)._settled()
 
 
-def releasable(asked: Asked) -> bool:
+def releasable(entry: Asked) -> bool:
     """Whether its bins can be published by a threshold whose law the audit knows."""
-    question = asked.question
-    return type(question) is Measurement and asked.content is not None and getattr(
+    question = entry.question
+    return type(question) is Measurement and entry.content is not None and getattr(
         question._mechanism, "name", "") in ("geometric", "laplace")  # fmt: skip

@@ -80,32 +80,32 @@ class Seen:
     """A run.
 
     Attributes:
-        asked: Every question, in the order of their making.
-        said: What was printed, by the script and by the library.
+        questions: Every question, in the order of their making.
+        output: What was printed, by the script and by the library.
         named: Tables of names that were published, for a replay.
     """
 
-    asked: list[Asked] = field(default_factory=list)
-    said: str = ""
+    questions: list[Asked] = field(default_factory=list)
+    output: str = ""
     named: list[Any] = field(default_factory=list)
 
 
 @contextlib.contextmanager
 def watched(engine: str, replay: Seen | None = None) -> Iterator[Seen]:
     """Note every question and its histogram; compute finite plans by one engine."""
-    seen, out = Seen(), io.StringIO()
+    observed, out = Seen(), io.StringIO()
     with contextlib.ExitStack() as stack:
-        for place, name, new in (*_patches(seen, replay), (engine_choice, "finite", lambda _: ENGINES[engine])):
-            stack.enter_context(patch.object(place, name, new))
+        for owner, name, new in (*_patches(observed, replay), (engine_choice, "finite", lambda _: ENGINES[engine])):
+            stack.enter_context(patch.object(owner, name, new))
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(out))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
-        yield seen
-    seen.said = out.getvalue() + "".join(f"{one.message}\n" for one in caught)
+        yield observed
+    observed.output = out.getvalue() + "".join(f"{warning.message}\n" for warning in caught)
 
 
-def _patches(seen: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
+def _patches(observed: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     """What stands in for the methods through which questions, histograms and names go."""
     made: dict[int, Asked] = {}
     init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, ContinualMeasurement.receive
@@ -114,13 +114,13 @@ def _patches(seen: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     def created(self: ChargedQuery, *args: Any, **options: Any) -> None:
         init(self, *args, **options)
         made[id(self)] = Asked(self)
-        seen.asked.append(made[id(self)])
+        observed.questions.append(made[id(self)])
 
     def answered(self: ChargedQuery, histogram: Histogram) -> None:
         mine = made[id(self)]
         mine.content, mine.histogram = content(self, histogram), histogram
-        number = seen.asked.index(mine)
-        old = replay.asked[number] if replay and number < len(replay.asked) else None
+        number = observed.questions.index(mine)
+        old = replay.questions[number] if replay and number < len(replay.questions) else None
         if old is None or old.histogram is None:
             answer(self, histogram)
         else:
@@ -136,9 +136,9 @@ def _patches(seen: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
         return passing(self, tau)
 
     def named(node: Any, chosen: Any) -> Any:
-        old = replay.named[len(seen.named)] if replay and len(seen.named) < len(replay.named) else None
-        seen.named.append(names(node, chosen) if old is None else old)
-        return seen.named[-1]
+        old = replay.named[len(observed.named)] if replay and len(observed.named) < len(replay.named) else None
+        observed.named.append(names(node, chosen) if old is None else old)
+        return observed.named[-1]
 
     return [
         (ChargedQuery, "__init__", created), (ChargedQuery, "answer_from", answered),
@@ -154,16 +154,16 @@ def content(question: ChargedQuery, histogram: Histogram) -> Content:
         numbers = [int(high) << 64 | int(low) for low, high in weights.tolist()]
         numbers = [number - 2**128 if number >= 2**127 else number for number in numbers]
     else:
-        numbers = [int(one) for one in weights.tolist()]
+        numbers = [int(weight) for weight in weights.tolist()]
     keys = ids.view("int64") if is_steps(question.node.schema) else ids
     return dict(zip(map(tuple, keys.tolist()), numbers, strict=True))
 
 
-def steps_apart(one: Content, other: Content) -> Iterator[int]:
+def steps_apart(first: Content, second: Content) -> Iterator[int]:
     """The differences of two functions of the whole numbers that change at few places, one for each number."""
     edges: dict[int, int] = {}
-    for sign, given in ((1, one), (-1, other)):
-        for (start, end), weight in given.items():
+    for sign, function in ((1, first), (-1, second)):
+        for (start, end), weight in function.items():
             edges[start] = edges.get(start, 0) + sign * weight
             edges[end] = edges.get(end, 0) - sign * weight
     height, at = 0, 0
@@ -173,8 +173,8 @@ def steps_apart(one: Content, other: Content) -> Iterator[int]:
         height, at = height + edges[edge], edge
 
 
-def differences(one: Content, other: Content, *, steps: bool) -> Sequence[int]:
+def differences(first: Content, second: Content, *, steps: bool) -> Sequence[int]:
     """By how much each bin moves; a step of many equal bins is one number, their sum."""
     if steps:
-        return list(steps_apart(one, other))
-    return [abs(one.get(key, 0) - other.get(key, 0)) for key in {*one, *other}]
+        return list(steps_apart(first, second))
+    return [abs(first.get(key, 0) - second.get(key, 0)) for key in {*first, *second}]

@@ -48,12 +48,12 @@ def publishing(path: str | os.PathLike[str], *, openlineage: bool = False) -> As
 
     @asset(name=release.name, partitions_def=partitions, description=f"{release!r}, protects {release.protects}",
            kinds={"wpinq"})  # fmt: skip
-    def one(context: AssetExecutionContext) -> MaterializeResult[Any]:
+    def period_asset(context: AssetExecutionContext) -> MaterializeResult[Any]:
         """Publish the partition's period."""
         start = context.partition_time_window.start.replace(tzinfo=None)
         return _published(release, Period.of(start, every).name, openlineage=openlineage)
 
-    return one
+    return period_asset
 
 
 def _published(release: Release, period: str, *, openlineage: bool) -> MaterializeResult[Any]:

@@ -52,8 +52,8 @@ class Plugin(BasePlugin):
         meta = source_config.meta
         if not isinstance(meta.get("sql"), str):
             raise PlanError(f"source {source_config.name}: its meta has no sql: a question of the table data.")
-        asked = {name: meta[name] for name in ASKED if name in meta}
-        return redacted("dbt", lambda: sql(meta["sql"], {"data": self._records()}, **asked).to_arrow())
+        options = {name: meta[name] for name in ASKED if name in meta}
+        return redacted("dbt", lambda: sql(meta["sql"], {"data": self._records()}, **options).to_arrow())
 
     def _records(self) -> Any:
         options = dict(self._options)

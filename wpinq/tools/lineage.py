@@ -70,7 +70,7 @@ def publish(
     """
     wanted, emit = release.period(period), _Emitter(release, client)
     zone = ZoneInfo(release.file.period.zone)
-    start, end = (one.replace(tzinfo=zone).isoformat() for one in (wanted.start, wanted.end))
+    start, end = (time.replace(tzinfo=zone).isoformat() for time in (wanted.start, wanted.end))
     facets = {"nominalTime": nominal_time_run.NominalTimeRunFacet(start, end)}
     emit(RunState.START, facets)
     try:
@@ -97,7 +97,9 @@ class _Emitter:
     def __init__(self, release: Release, client: OpenLineageClient | None) -> None:
         self._client = client or OpenLineageClient()
         self._run, self._name = str(generate_new_uuid()), release.name
-        self._outputs = [OutputDataset(NAMESPACE, f"{release.name}.{one.name}") for one in release.file.question]
+        self._outputs = [
+            OutputDataset(NAMESPACE, f"{release.name}.{question.name}") for question in release.file.question
+        ]
 
     def __call__(self, state: RunState, facets: dict[str, Any]) -> None:
         """Emit one."""

@@ -26,8 +26,8 @@ def domain(values: Mapping[str, Sequence[Any]]) -> Domain:
     Args:
         values: For each column its values, in the order in which mbi numbers them.
     """
-    lists = [list(one) for one in values.values()]
-    return Domain(list(values), [len(one) for one in lists], labels=lists)
+    lists = [list(labels) for labels in values.values()]
+    return Domain(list(values), [len(labels) for labels in lists], labels=lists)
 
 
 def marginal(measurement: Measurement, values: Mapping[str, Sequence[Any]]) -> LinearMeasurement:
@@ -50,13 +50,13 @@ def marginal(measurement: Measurement, values: Mapping[str, Sequence[Any]]) -> L
     shape = [len(values[name]) for name in names]
     if prod(shape) > MOST:
         raise PlanError(f"marginal(...): {prod(shape):,} cells are more than 2^24; measure fewer columns together.")
-    places = np.indices(shape).reshape(len(shape), -1)
-    columns = zip(names, places, strict=True)
-    cells = pl.DataFrame([pl.Series(name, list(values[name])).gather(place) for name, place in columns])
+    indices = np.indices(shape).reshape(len(shape), -1)
+    columns = zip(names, indices, strict=True)
+    cells = pl.DataFrame([pl.Series(name, list(values[name])).gather(index) for name, index in columns])
     return LinearMeasurement(measurement.observe_many(cells).astype(float), names, measurement.stddev)
 
 
 def table(synthetic: Any) -> pl.DataFrame:
     """A data set that a model drew (`model.synthetic_data()`), with the values of `domain` instead of their numbers."""
     labels = zip(synthetic.domain.attributes, synthetic.domain.labels, strict=True)
-    return pl.DataFrame([pl.Series(name, list(own)).gather(synthetic.data[name]) for name, own in labels])
+    return pl.DataFrame([pl.Series(name, list(values)).gather(synthetic.data[name]) for name, values in labels])

@@ -44,7 +44,7 @@ def openmetrics(ledgers: Mapping[str, Ledger]) -> str:
 
     gauges = list(_gauges(ledgers))
     registry = CollectorRegistry()
-    registry.register(_Found(lambda: gauges))
+    registry.register(_Collector(lambda: gauges))
     text: str = generate_latest(registry).decode()
     return text
 
@@ -59,16 +59,16 @@ def of_stream(ledgers: Mapping[str, Ledger], epoch: Callable[[], int]) -> Any:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import GaugeMetricFamily
 
-    def found() -> Iterator[Any]:
+    def figures() -> Iterator[Any]:
         yield GaugeMetricFamily("wpinq_stream_epoch", "The last epoch that was answered.", epoch())
         yield from _gauges(ledgers)
 
     registry = CollectorRegistry()
-    registry.register(_Found(found))
+    registry.register(_Collector(figures))
     return registry
 
 
-class _Found:
+class _Collector:
     """What was found, as prometheus-client asks for it."""
 
     def __init__(self, gauges: Callable[[], Iterable[Any]]) -> None:
@@ -85,14 +85,14 @@ def _gauges(ledgers: Mapping[str, Ledger]) -> Iterator[Any]:
         return GaugeMetricFamily(f"wpinq_ledger_{name}", text, labels=labels)
 
     whole = {name: family(name, text, ["ledger", "kind"]) for name, text in FIGURES.items()}
-    own = {name: family(name, text, ["ledger", "kind", "analyst"]) for name, text in CAPS.items()}
+    of_analysts = {name: family(name, text, ["ledger", "kind", "analyst"]) for name, text in CAPS.items()}
     for label, ledger in ledgers.items():
         now = allowances(ledger, "")[0]
         for name, gauge in whole.items():
             gauge.add_metric([label, now.kind], float(getattr(now, name)))
         for analyst in caps(ledger):
-            found = allowances(ledger, analyst)[0]
-            for name, amount in (("cap", found.cap), ("cap_left", found.own)):
-                own[name].add_metric([label, now.kind, analyst], float(amount or 0))
+            allowance = allowances(ledger, analyst)[0]
+            for name, amount in (("cap", allowance.cap), ("cap_left", allowance.own)):
+                of_analysts[name].add_metric([label, now.kind, analyst], float(amount or 0))
     yield from whole.values()
-    yield from own.values()
+    yield from of_analysts.values()

@@ -69,7 +69,7 @@ class Question(wire.Request, frozen=True, kw_only=True):
     bounds: Ends | None = None
     name: Name | None = None
 
-    def asked(self, *, dry: bool) -> wire.Sql:
+    def request(self, *, dry: bool) -> wire.Sql:
         """The same as the server takes it: to be priced where it is `dry`, else to be answered."""
         return wire.Sql(
             query=self.query, epsilon=self.epsilon, delta=self.delta, keys=self.keys, at_most=self.at_most,
@@ -96,13 +96,13 @@ class Look(wire.Request, frozen=True, kw_only=True):
     bins: Bins
 
 
-def schema(asked: type[wire.Request]) -> dict[str, Any]:
+def schema(request: type[wire.Request]) -> dict[str, Any]:
     """The JSON schema of what a tool takes, an object at its root as the protocol wants it.
 
     >>> schema(Nothing)["type"], schema(Ask)["required"]
     ('object', ['query', 'epsilon'])
     """
-    found = msgspec.json.schema(asked)
-    definitions = found["$defs"]
-    root = dict(definitions.pop(asked.__name__))
+    parts = msgspec.json.schema(request)
+    definitions = parts["$defs"]
+    root = dict(definitions.pop(request.__name__))
     return root | ({"$defs": definitions} if definitions else {})

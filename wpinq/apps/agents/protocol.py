@@ -34,13 +34,13 @@ def server(desk: Desk | Callable[[Any], Desk]) -> Server[Any]:
     listed = ListToolsResult(
         tools=[
             Tool(
-                name=one.name, description=one.said, input_schema=one.schema,
+                name=tool.name, description=tool.description, input_schema=tool.schema,
                 annotations=ToolAnnotations(
-                    read_only_hint=not one.spends, destructive_hint=one.spends, idempotent_hint=True,
+                    read_only_hint=not tool.spends, destructive_hint=tool.spends, idempotent_hint=True,
                     open_world_hint=False,
                 ),
             )
-            for one in TOOLS.values()
+            for tool in TOOLS.values()
         ]
     )  # fmt: skip
 
@@ -49,11 +49,11 @@ def server(desk: Desk | Callable[[Any], Desk]) -> Server[Any]:
     async def tools(_: Any, __: Any) -> ListToolsResult:
         return listed
 
-    async def call(context: Any, asked: Any) -> CallToolResult:
-        own = desk if isinstance(desk, Desk) else desk(context.request.scope)
-        answer = partial(own.call, asked.name, asked.arguments)
-        found, refused = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=threads)
-        text = msgspec.json.encode(found)
+    async def call(context: Any, request: Any) -> CallToolResult:
+        own_desk = desk if isinstance(desk, Desk) else desk(context.request.scope)
+        answer = partial(own_desk.call, request.name, request.arguments)
+        answer_, refused = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=threads)
+        text = msgspec.json.encode(answer_)
         return CallToolResult(
             content=[TextContent(text=text.decode())], structured_content=msgspec.json.decode(text), is_error=refused
         )

@@ -53,22 +53,22 @@ class Tool:
 
     Attributes:
         name: Its name.
-        said: What it does, for agents: fixed text, into which nothing from a server goes.
-        asked: What it takes.
+        description: What it does, for agents: fixed text, into which nothing from a server goes.
+        arguments: What it takes.
         call: What it does; the answer is JSON.
         spends: Whether it may spend a budget.
     """
 
     name: str
-    said: str
-    asked: type[wire.Request]
+    description: str
+    arguments: type[wire.Request]
     call: Callable[[Desk, Any], dict[str, Any]]
     spends: bool = False
 
     @property
     def schema(self) -> dict[str, Any]:
         """The JSON schema of what it takes."""
-        return schema(self.asked)
+        return schema(self.arguments)
 
 
 class Payments:
@@ -125,8 +125,8 @@ class Desk:
         except WpinqError as error:
             return {"refused": str(error), **self.instead(error)}, True
         except Exception as error:  # noqa: BLE001  an agent is told no text of a library, which can quote anything
-            said = f"{type(error).__name__}, which was not foreseen; please report this, with the call."
-            return {"refused": said, "would_be_answered": "the same again: what was charged is free."}, True
+            reason = f"{type(error).__name__}, which was not foreseen; please report this, with the call."
+            return {"refused": reason, "would_be_answered": "the same again: what was charged is free."}, True
 
     def price(self, question: Question) -> wire.Priced:
         """What a question costs; nothing is charged.
@@ -137,9 +137,9 @@ class Desk:
         """
         epsilon = exact(question.epsilon, "epsilon")
         if self._most is not None and epsilon > self._most:
-            least = wire.told(self._most)
+            least = wire.exact_text(self._most)
             raise RefusedHereError(f"one question may cost at most epsilon {least} here.", f"epsilon {least} or less.")
-        price = self.server.ask("/api/sql", wire.Answered, question.asked(dry=True)).price
+        price = self.server.ask("/api/sql", wire.Answered, question.request(dry=True)).price
         if price is None:
             raise SourceError("the server told no price; nothing was charged.")
         if exact(price.cost.get("epsilon", "0"), "cost") > epsilon:
@@ -158,7 +158,7 @@ class Desk:
         price = self.price(question)
         if not price.free:
             self._payments.count(self._per_minute)
-        return price, self.server.ask("/api/sql", wire.Answered, question.asked(dry=False))
+        return price, self.server.ask("/api/sql", wire.Answered, question.request(dry=False))
 
     def instead(self, error: WpinqError) -> dict[str, Any]:
         """What would be answered instead of what was refused."""
@@ -166,11 +166,13 @@ class Desk:
             if isinstance(error, RefusedHereError):
                 return {"would_be_answered": error.instead}
             if isinstance(error, BudgetError):
-                said = "what costs no more than is left, both `own` and `left`; what was charged before, which is free."
-                return {"would_be_answered": said, "left": _budget(self, Nothing())["left"]}
+                advice = (
+                    "what costs no more than is left, both `own` and `left`; what was charged before, which is free."
+                )
+                return {"would_be_answered": advice, "left": _budget(self, Nothing())["left"]}
             if isinstance(error, PlanError):
-                said = "aggregates (COUNT, SUM, ...) over these tables, all together or by groups of their columns."
-                return {"would_be_answered": said, "tables": _data(self, Nothing())["tables"]}
+                advice = "aggregates (COUNT, SUM, ...) over these tables, all together or by groups of their columns."
+                return {"would_be_answered": advice, "tables": _data(self, Nothing())["tables"]}
         except WpinqError:
             pass  # the first error is what is told
         return {"would_be_answered": "what `data` lists; or the same call, later: what was charged is free."}
@@ -191,10 +193,13 @@ def _read(tool: Tool, arguments: dict[str, Any] | None) -> Any:
     try:
         text = json.dumps(arguments or {}, allow_nan=False)
         if len(text) <= SIZE:
-            return msgspec.json.decode(text, type=tool.asked)
+            return msgspec.json.decode(text, type=tool.arguments)
     except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
         why = f": {error}" if isinstance(error, msgspec.ValidationError) else "."
-        fields = [one.name if one.required else f"{one.name} (or not)" for one in msgspec.structs.fields(tool.asked)]
+        fields = [
+            field.name if field.required else f"{field.name} (or not)"
+            for field in msgspec.structs.fields(tool.arguments)
+        ]
         raise RefusedHereError(
             f"{tool.name}: its arguments are not as its schema says{why}", f"{', '.join(fields) or 'no arguments'}."
         ) from None
@@ -203,20 +208,22 @@ def _read(tool: Tool, arguments: dict[str, Any] | None) -> Any:
 
 def _data(desk: Desk, _: Nothing) -> dict[str, Any]:
     """What there is, as it is now: a session may be longer than a version of the data."""
-    found = desk.server.ask("/api/measurements", wire.Listed)
+    listed = desk.server.ask("/api/measurements", wire.Listed)
     return {
         "tables": [
-            {"name": one.name, "columns": one.columns, "protects": one.protects} for one in found.data if one.questions
+            {"name": data_set.name, "columns": data_set.columns, "protects": data_set.protects}
+            for data_set in listed.data
+            if data_set.questions
         ],
-        "already_paid": found.measurements,
+        "already_paid": listed.measurements,
     }
 
 
-def _price(desk: Desk, asked: Price) -> dict[str, Any]:
+def _price(desk: Desk, request: Price) -> dict[str, Any]:
     prices: list[Any] = []
     more: dict[str, Any] = {}
     together = Fraction(0)
-    for question in asked.questions:
+    for question in request.questions:
         try:
             price = desk.price(question)
         except SourceError:
@@ -228,23 +235,23 @@ def _price(desk: Desk, asked: Price) -> dict[str, Any]:
             continue
         together += 0 if price.free else exact(price.cost.get("epsilon", "0"), "cost")
         prices.append(price)
-    return {"prices": prices, "epsilon_together_at_most": wire.told(together), **more}
+    return {"prices": prices, "epsilon_together_at_most": wire.exact_text(together), **more}
 
 
-def _ask(desk: Desk, asked: Ask) -> dict[str, Any]:
-    price, found = desk.paid(asked)
-    rows, intervals = found.rows or [], found.intervals or []
-    shown = slice(asked.skip, asked.skip + ROWS)
+def _ask(desk: Desk, request: Ask) -> dict[str, Any]:
+    price, answered = desk.paid(request)
+    rows, intervals = answered.rows or [], answered.intervals or []
+    shown = slice(request.skip, request.skip + ROWS)
     return {
-        "columns": found.columns, "rows": rows[shown], "intervals": intervals[shown],
-        "rows_in_all": len(rows), "about": found.about,
+        "columns": answered.columns, "rows": rows[shown], "intervals": intervals[shown],
+        "rows_in_all": len(rows), "about": answered.about,
         "charged": {} if price.free else price.cost, "left": price.after,
     }  # fmt: skip
 
 
-def _observe(desk: Desk, asked: Look) -> dict[str, Any]:
-    path = f"/api/measurements/{quoted(asked.measurement)}/observe"
-    return {"observed": desk.server.ask(path, wire.Observed, wire.Observe(bins=asked.bins))}
+def _observe(desk: Desk, request: Look) -> dict[str, Any]:
+    path = f"/api/measurements/{quoted(request.measurement)}/observe"
+    return {"observed": desk.server.ask(path, wire.Observed, wire.Observe(bins=request.bins))}
 
 
 def _budget(desk: Desk, _: Nothing) -> dict[str, Any]:
@@ -252,8 +259,8 @@ def _budget(desk: Desk, _: Nothing) -> dict[str, Any]:
 
 
 TOOLS = {
-    one.name: one
-    for one in (
+    tool.name: tool
+    for tool in (
         Tool("data", "What can be asked about: tables with their columns and whom answers protect; and measurements"
              " that are already paid, with meaning, columns, noise and bias, which `observe` reads for nothing. Free.",
              Nothing, _data),

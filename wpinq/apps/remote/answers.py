@@ -28,16 +28,18 @@ class RemoteQuote:
     def __repr__(self) -> str:
         cost = ", ".join(f"{name} {amount}" for name, amount in self.price.cost.items() if amount != "0")
         lines = ["free: it was charged before" if self.price.free else f"costs {cost}"]
-        for one in self.price.expected:
+        for column in self.price.expected:
             half = (
-                "" if one.half_width is None else f", within {one.half_width:g} with probability {self.price.level:g}"
+                ""
+                if column.half_width is None
+                else f", within {column.half_width:g} with probability {self.price.level:g}"
             )
-            lines.append(f"  {one.column}: {one.mechanism} noise of scale {one.scale:g}{half}")
+            lines.append(f"  {column.column}: {column.mechanism} noise of scale {column.scale:g}{half}")
         if self.price.threshold is not None:
             lines.append(f"  {shown.of_threshold(self.price.threshold)}")
         for now, after in zip(self.price.now, self.price.after, strict=True):
-            own = f", {after.own} of the own cap {after.cap}" if after.cap is not None else ""
-            lines.append(f"  afterwards {after.left} of {now.budget} is left of {now.data!r}{own}")
+            capped = f", {after.own} of the own cap {after.cap}" if after.cap is not None else ""
+            lines.append(f"  afterwards {after.left} of {now.budget} is left of {now.data!r}{capped}")
         short = "  which is more than is left: it would be refused"
         return "\n".join([*lines, f"  and {self.price.more} more of this kind" if self.price.fits else short])
 
@@ -74,28 +76,28 @@ class RemoteMeasurement:
         """
         if isinstance(bins, range) and bins.step == 1 and len(bins):
             ranges = [bins[at : at + PIECE] for at in range(0, len(bins), PIECE)]
-            asked = [wire.Observe(range=wire.Range(first=one[0], last=one[-1])) for one in ranges]
+            requests = [wire.Observe(range=wire.Range(first=part[0], last=part[-1])) for part in ranges]
         else:
-            listed = [as_json(one) for one in bins]
-            asked = [wire.Observe(bins=listed[at : at + PIECE]) for at in range(0, len(listed), PIECE)]
-        return np.array([value for one in asked for value in self._ask(one).values])
+            listed = [as_json(bin_) for bin_ in bins]
+            requests = [wire.Observe(bins=listed[at : at + PIECE]) for at in range(0, len(listed), PIECE)]
+        return np.array([value for request in requests for value in self._ask(request).values])
 
     def interval(self, level: Amount = 0.95) -> float:
         """Half the width of the interval around an answer that holds the true weight with this probability."""
         return self._ask(wire.Observe(bins=[], level=str(exact(level, "interval(level=...)")))).half_width
 
-    def _ask(self, asked: wire.Observe) -> wire.Observed:
+    def _ask(self, request: wire.Observe) -> wire.Observed:
         path = f"/api/measurements/{quoted(self.name)}/observe"
         try:
-            return self._transport.ask(path, wire.Observed, asked)
+            return self._transport.ask(path, wire.Observed, request)
         except SourceError:
             if self._again is None:
                 raise
             self._again()  # a server that was started anew does not know it, and charges nothing again
-            return self._transport.ask(path, wire.Observed, asked)
+            return self._transport.ask(path, wire.Observed, request)
 
     def __repr__(self) -> str:
-        kinds = ", ".join(f"{one.name}: {one.type}" for one in self.about.columns)
+        kinds = ", ".join(f"{column.name}: {column.type}" for column in self.about.columns)
         return f"<measurement {self.name!r} ({kinds}), scale {self.about.scale:g}, at {self._transport.url}>"
 
     __iter__ = None
@@ -112,11 +114,11 @@ class RemoteAnswer:
         about: What describes it.
     """
 
-    def __init__(self, found: wire.Answered) -> None:
-        self.columns = tuple(found.columns or ())
-        self.rows = tuple(tuple(row) for row in found.rows or ())
-        self.intervals = tuple(tuple(row) for row in found.intervals or ())
-        self.about = found.about or {}
+    def __init__(self, answered: wire.Answered) -> None:
+        self.columns = tuple(answered.columns or ())
+        self.rows = tuple(tuple(row) for row in answered.rows or ())
+        self.intervals = tuple(tuple(row) for row in answered.intervals or ())
+        self.about = answered.about or {}
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -156,23 +158,25 @@ class RemoteAnswer:
     @property
     def _ends(self) -> dict[str, tuple[pl.Series, pl.Series]]:
         """For each column of noisy numbers, where the interval around each of them begins and ends."""
-        found = {}
-        for place, name in enumerate(self.columns):
-            cells = [row[place] for row in self.intervals]
+        ends = {}
+        for index, name in enumerate(self.columns):
+            cells = [row[index] for row in self.intervals]
             if any(cells):
-                low, high = ([None if one is None else float(one[end]) for one in cells] for end in (0, 1))
-                found[name] = (pl.Series(low, dtype=pl.Float64), pl.Series(high, dtype=pl.Float64))
-        return found
+                low, high = (
+                    [None if interval is None else float(interval[end]) for interval in cells] for end in (0, 1)
+                )
+                ends[name] = (pl.Series(low, dtype=pl.Float64), pl.Series(high, dtype=pl.Float64))
+        return ends
 
     def __repr__(self) -> str:
-        return "\n".join([f"<{shown.heading(self._told)}>", *shown.lines(self._cells, self._ends),
-                          *shown.footnotes(self._told)])  # fmt: skip
+        return "\n".join([f"<{shown.heading(self._described)}>", *shown.lines(self._cells, self._ends),
+                          *shown.footnotes(self._described)])  # fmt: skip
 
     def _repr_html_(self) -> str:
-        return shown.html(self._told, self._cells, self._ends)
+        return shown.html(self._described, self._cells, self._ends)
 
     @property
-    def _told(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         """What describes it; of a published window, which period it is."""
         window = {"query": self.about.get("period", "an answer"), "data set": "", "threshold": None, "beside noise": ()}
         return {**window, "intervals are of": None, **self.about}

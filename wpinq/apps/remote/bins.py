@@ -21,57 +21,57 @@ TYPES: dict[Kind, Any] = {
 """Kinds that JSON has no values of: they are text there."""
 
 
-def asked(given: Observe, schema: Schema, most: int) -> Any:
+def bins_of(request: Observe, schema: Schema, most: int) -> Any:
     """The bins that a request names: a list, or a range of whole numbers.
 
     Args:
-        given: The request.
+        request: The request.
         schema: The columns that are measured.
         most: How many bins one request may have.
 
     Raises:
         BinError: A bin is none of these columns, or there are none or too many.
     """
-    if (given.bins is None) is (given.range is None):
+    if (request.bins is None) is (request.range is None):
         raise BinError('observe: give either {"bins": [...]} or {"range": {"first": 1, "last": 100}}.')
-    if given.bins is not None:
-        _insist(len(given.bins) <= most, most)
-        return [value(one, schema) for one in given.bins]
-    assert given.range is not None  # noqa: S101  one of the two is there
-    first, last = given.range.first, given.range.last
+    if request.bins is not None:
+        _insist(len(request.bins) <= most, most)
+        return [value(bin_, schema) for bin_ in request.bins]
+    assert request.range is not None  # noqa: S101  one of the two is there
+    first, last = request.range.first, request.range.last
     _insist(0 <= last - first < most, most)
     _insist(first >= -(2**63) and last < 2**63, most)
     return range(first, last + 1)
 
 
-def value(given: Any, schema: Schema) -> Any:
+def value(data: Any, schema: Schema) -> Any:
     """One bin, or one group, as Python has it.
 
     Raises:
         BinError: It is none of these columns.
     """
     if len(schema) == 1:
-        return _read(given, schema.columns[0])
-    if not isinstance(given, list) or len(given) != len(schema):
+        return _read(data, schema.columns[0])
+    if not isinstance(data, list) or len(data) != len(schema):
         raise BinError(f"observe: a bin of {schema} is a list of {len(schema)} values.")
-    return tuple(_read(one, column) for one, column in zip(given, schema, strict=True))
+    return tuple(_read(part, column) for part, column in zip(data, schema, strict=True))
 
 
-def _read(given: Any, column: Column) -> Any:
-    if given is None:
+def _read(data: Any, column: Column) -> Any:
+    if data is None:
         return None
     wanted = TYPES.get(column.kind)
     if wanted is None:
-        if isinstance(given, list):
+        if isinstance(data, list):
             if column.kind is not Kind.ANY:
                 raise BinError(f"observe: a list does not fit; bins of {column.name!r} are {column.kind.value}.")
-            return tuple(given)
-        return given
+            return tuple(data)
+        return data
     try:
-        return msgspec.convert(given, wanted)
+        return msgspec.convert(data, wanted)
     except msgspec.ValidationError:
         hint = f"bins of column {column.name!r} are of the type {column.kind.value}, as ISO 8601 text"
-        raise BinError(f"observe: {type(given).__name__} does not fit; {hint}.") from None
+        raise BinError(f"observe: {type(data).__name__} does not fit; {hint}.") from None
 
 
 def _insist(fits: bool, most: int) -> None:

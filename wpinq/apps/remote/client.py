@@ -54,12 +54,15 @@ class Connection:
     @cached_property
     def measurements(self) -> Mapping[str, RemoteMeasurement]:
         """The measurements that the curator serves, by name; observing them is free."""
-        return {one.name: RemoteMeasurement(self._transport, one, None) for one in self._listed.measurements}
+        return {
+            described.name: RemoteMeasurement(self._transport, described, None)
+            for described in self._listed.measurements
+        }
 
     @cached_property
     def data(self) -> Mapping[str, RemoteCollection]:
         """The data sets of which questions may be asked, by name."""
-        return {one.name: self._collection(one) for one in self._listed.data if one.questions}
+        return {data_set.name: self._collection(data_set) for data_set in self._listed.data if data_set.questions}
 
     @cached_property
     def releases(self) -> Mapping[str, RemoteRelease]:
@@ -79,57 +82,57 @@ class Connection:
         """
         from wpinq.postprocess.degrees.reconcile import reconcile
 
-        found = {one.name: one for one in self._listed.fits}
-        if name not in found:
-            raise PlanError(f"fit({name!r}): there are {', '.join(found) or 'none'}.")
-        return reconcile(self.measurements[found[name].cdf], self.measurements[found[name].sequence])
+        fits = {fit_.name: fit_ for fit_ in self._listed.fits}
+        if name not in fits:
+            raise PlanError(f"fit({name!r}): there are {', '.join(fits) or 'none'}.")
+        return reconcile(self.measurements[fits[name].cdf], self.measurements[fits[name].sequence])
 
-    def quote_sql(self, query: str, epsilon: Amount | None = None, **asked: Any) -> RemoteQuote:
+    def quote_sql(self, query: str, epsilon: Amount | None = None, **options: Any) -> RemoteQuote:
         """What `sql` would cost, and what is left then; nothing is charged."""
-        price = self._sql(query, epsilon, asked, dry=True).price
+        price = self._sql(query, epsilon, options, dry=True).price
         assert price is not None  # noqa: S101  a dry question is answered by its price
         return RemoteQuote(price)
 
-    def sql(self, query: str, epsilon: Amount | None = None, **asked: Any) -> RemoteAnswer:
+    def sql(self, query: str, epsilon: Amount | None = None, **options: Any) -> RemoteAnswer:
         """Answer one SELECT over the data sets, which are tables by their names; see `wpinq.sql`.
 
         Args:
             query: The query.
             epsilon: What it may cost.
-            **asked: `within`, `delta`, `keys`, `bounds`, `at_most` (up to the curator's) and `name`, as `wpinq.sql`
+            **options: `within`, `delta`, `keys`, `bounds`, `at_most` (up to the curator's) and `name`, as `wpinq.sql`
                 takes them.
 
         Raises:
             PlanError, BudgetError, SourceError: See `RemoteCollection.measure`.
         """
-        return RemoteAnswer(self._sql(query, epsilon, asked, dry=False))
+        return RemoteAnswer(self._sql(query, epsilon, options, dry=False))
 
-    def _sql(self, query: str, epsilon: Amount | None, asked: Mapping[str, Any], *, dry: bool) -> wire.Answered:
-        if odd := set(asked) - {"within", "delta", "keys", "bounds", "at_most", "name"}:
+    def _sql(self, query: str, epsilon: Amount | None, options: Mapping[str, Any], *, dry: bool) -> wire.Answered:
+        if odd := set(options) - {"within", "delta", "keys", "bounds", "at_most", "name"}:
             raise PlanError(f"sql({min(odd)}=...): cannot be sent to a server.")
-        amounts = {"epsilon": epsilon, "within": asked.get("within"), "delta": asked.get("delta")}
-        body = {name: str(exact(one, f"sql({name}=...)")) for name, one in amounts.items() if one is not None}
-        keys = asked.get("keys")
+        amounts = {"epsilon": epsilon, "within": options.get("within"), "delta": options.get("delta")}
+        body = {name: str(exact(amount, f"sql({name}=...)")) for name, amount in amounts.items() if amount is not None}
+        keys = options.get("keys")
         return self._transport.ask("/api/sql", wire.Answered, {
-            "query": query, "dry": dry, **body, "name": asked.get("name"),
-            "at_most": asked.get("at_most"),
-            "keys": None if keys is None else [as_json(one) for one in keys],
-            "bounds": {name: [str(exact(one, "sql(bounds=...)")) for one in ends]
-                       for name, ends in (asked.get("bounds") or {}).items()},
+            "query": query, "dry": dry, **body, "name": options.get("name"),
+            "at_most": options.get("at_most"),
+            "keys": None if keys is None else [as_json(key) for key in keys],
+            "bounds": {name: [str(exact(end, "sql(bounds=...)")) for end in ends]
+                       for name, ends in (options.get("bounds") or {}).items()},
         })  # fmt: skip
 
-    def _collection(self, one: wire.DataTold) -> RemoteCollection:
-        kinds = {column.name: None if column.type == Kind.ANY.value else column.type for column in one.columns}
-        here = protect([], LIMITLESS, delta="0.5", columns=kinds, name=one.name, unit=_unit(one.unit))
-        return RemoteCollection(here._node, self._transport, Sent("table", (), {"name": one.name}))
+    def _collection(self, data_set: wire.DataTold) -> RemoteCollection:
+        kinds = {column.name: None if column.type == Kind.ANY.value else column.type for column in data_set.columns}
+        here = protect([], LIMITLESS, delta="0.5", columns=kinds, name=data_set.name, unit=_unit(data_set.unit))
+        return RemoteCollection(here._node, self._transport, Sent("table", (), {"name": data_set.name}))
 
     def __repr__(self) -> str:
         return f"{self._transport!r}: {', '.join((*self.data, *self.measurements)) or 'nothing'}"
 
 
-def _unit(told: wire.Unit | None) -> Unit:
+def _unit(unit: wire.Unit | None) -> Unit:
     """Whom answers protect, as collections here hold it."""
-    if told is None:
+    if unit is None:
         return Unit()
-    per = next(iter(told.per.items()), None)
-    return users(told.column, told.at_most, per=per, shared=told.shared, period=told.period, at=told.at, zone=told.zone)
+    per = next(iter(unit.per.items()), None)
+    return users(unit.column, unit.at_most, per=per, shared=unit.shared, period=unit.period, at=unit.at, zone=unit.zone)

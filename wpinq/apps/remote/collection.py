@@ -72,7 +72,7 @@ class RemoteCollection(Collection):
         if callable(thickness):
             raise PlanError("shave(thickness=...): a function of the record cannot be sent; give numbers.")
         many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
-        slices = [str(exact(one, "shave")) for one in many]
+        slices = [str(exact(level, "shave")) for level in many]
         return self._as(made, Sent("shave", (self,), {"thickness": slices, "name": name}))
 
     def distinct(self, at_most: Amount = 1) -> RemoteCollection:
@@ -88,8 +88,8 @@ class RemoteCollection(Collection):
         if reduce not in (None, len):
             raise PlanError("group_by(reduce=...): only len can be sent; measure sizes, or ask for sums in SQL.")
         names = {} if columns is None or reduce is None else {"name": next(iter(columns))}
-        given = {"key": self._key(key, "group_by"), "sizes": reduce is len, "whole": whole, **names}
-        return self._as(made, Sent("group_by", (self,), given))
+        fields = {"key": self._key(key, "group_by"), "sizes": reduce is len, "whole": whole, **names}
+        return self._as(made, Sent("group_by", (self,), fields))
 
     def limit(self, key: object, at_most: int = 1) -> RemoteCollection:
         """See `Collection.limit`."""
@@ -100,16 +100,16 @@ class RemoteCollection(Collection):
         """See `Collection.partition`."""
         listed = list(parts)
         made = super().partition(key, listed)
-        given = {"key": self._key(key, "partition"), "parts": [as_json(one) for one in listed]}
+        fields = {"key": self._key(key, "partition"), "parts": [as_json(value) for value in listed]}
         return {
-            part: self._as(one, Sent("part", (self,), {**given, "part": place}))
-            for place, (part, one) in enumerate(made.items())
+            part: self._as(collection, Sent("part", (self,), {**fields, "part": number}))
+            for number, (part, collection) in enumerate(made.items())
         }
 
-    def _both(self, tag: str, other: Collection, made: Collection, **given: Any) -> RemoteCollection:
+    def _both(self, tag: str, other: Collection, made: Collection, **fields: Any) -> RemoteCollection:
         if not isinstance(other, RemoteCollection) or other._transport is not self._transport:
             raise PlanError(f"{tag}: the other collection is not of this connection.")
-        return self._as(made, Sent(tag, (self, other), given))
+        return self._as(made, Sent(tag, (self, other), fields))
 
     def concat(self, other: Any) -> RemoteCollection:
         """See `Collection.concat`."""
@@ -131,13 +131,13 @@ class RemoteCollection(Collection):
         """A step by keys of both sides."""
         left, right = keys
         operator = getattr(Collection, tag)
-        given = {name: value for name, value in more.items() if value is not None}
-        made = operator(self, other, on, left=left, right=right, **given)
+        options = {name: value for name, value in more.items() if value is not None}
+        made = operator(self, other, on, left=left, right=right, **options)
         if not isinstance(other, RemoteCollection):
             raise PlanError(f"{tag}: the other collection is not of this connection; public tables are for SQL.")
         ours, theirs = (on if side is None else side for side in (left, right))
-        own = {"left_key": self._key(ours, tag), "right_key": other._key(theirs, tag)}
-        return self._both(tag, other, made, **own, **given)
+        key_fields = {"left_key": self._key(ours, tag), "right_key": other._key(theirs, tag)}
+        return self._both(tag, other, made, **key_fields, **options)
 
     def join(
         self, other: Any, on: object = None, *, left: object = None, right: object = None, result: object = None,
@@ -165,13 +165,13 @@ class RemoteCollection(Collection):
         """See `Collection.antijoin`."""
         return self._matched("antijoin", other, on, (left, right))
 
-    def quote(self, *given: Any, **asked: Any) -> Any:
+    def quote(self, *arguments: Any, **options: Any) -> Any:
         """What `measure` would cost, and what is left then; nothing is charged."""
-        found = self._transport.ask("/api/measure", wire.Measured, self._request(given, asked, dry=True))
-        assert found.price is not None  # noqa: S101  a dry question is answered by its price
-        return RemoteQuote(found.price)
+        answer = self._transport.ask("/api/measure", wire.Measured, self._request(arguments, options, dry=True))
+        assert answer.price is not None  # noqa: S101  a dry question is answered by its price
+        return RemoteQuote(answer.price)
 
-    def measure(self, *given: Any, **asked: Any) -> Any:
+    def measure(self, *arguments: Any, **options: Any) -> Any:
         """Charge for a noisy histogram, on the server; see `Collection.measure`.
 
         Raises:
@@ -179,24 +179,24 @@ class RemoteCollection(Collection):
             BudgetError: It costs more than is left of the own cap or of the budget; nothing was charged.
             SourceError: The server cannot be reached; asked again it is free, if it was charged.
         """
-        request = self._request(given, asked, dry=False)
+        request = self._request(arguments, options, dry=False)
 
         def again() -> wire.Described:
-            found = self._transport.ask("/api/measure", wire.Measured, request).measurement
-            assert found is not None  # noqa: S101  it was charged
-            return found
+            described = self._transport.ask("/api/measure", wire.Measured, request).measurement
+            assert described is not None  # noqa: S101  it was charged
+            return described
 
         return RemoteMeasurement(self._transport, again(), again)
 
-    def _request(self, given: tuple[Any, ...], asked: dict[str, Any], *, dry: bool) -> grammar.Measure:
+    def _request(self, arguments: tuple[Any, ...], options: dict[str, Any], *, dry: bool) -> grammar.Measure:
         """What is sent; what is wrong with it shows here."""
-        asked = {**dict(zip(("epsilon", "name", "mechanism"), given, strict=False)), **asked}
-        super().quote(**asked)
-        amounts = {one: asked.pop(one, None) for one in ("epsilon", "within", "rho", "delta")}
-        words = {one: asked.pop(one) for one in ("name", "mechanism") if asked.get(one) is not None}
-        if odd := {name for name, value in asked.items() if value is not None}:
+        options = {**dict(zip(("epsilon", "name", "mechanism"), arguments, strict=False)), **options}
+        super().quote(**options)
+        amounts = {name_: options.pop(name_, None) for name_ in ("epsilon", "within", "rho", "delta")}
+        words = {name_: options.pop(name_) for name_ in ("name", "mechanism") if options.get(name_) is not None}
+        if odd := {name for name, value in options.items() if value is not None}:
             raise PlanError(f"measure({min(odd)}=...): cannot be sent to a server.")
-        exactly = {one: str(exact(value, one)) for one, value in amounts.items() if value is not None}
+        exactly = {name_: str(exact(value, name_)) for name_, value in amounts.items() if value is not None}
         listed: list[dict[str, Any]] = []
         _listed(self, listed, {})
         plan = {"plan": listed, "dry": dry, **words, **exactly}
@@ -210,15 +210,15 @@ class Sent:
         self.tag, self.reads, self.fields = tag, reads, fields
 
 
-def _listed(of: RemoteCollection, listed: list[dict[str, Any]], places: dict[Sent, int]) -> int:
+def _listed(of: RemoteCollection, listed: list[dict[str, Any]], numbers: dict[Sent, int]) -> int:
     """Add a collection's steps to a plan, each once, and tell the place of the last."""
     if of._step is None:
         (*_, last) = steps(of._node)
         raise PlanError(f"{last.title}: this step cannot be sent to a server; it takes SQL as well: connection.sql.")
-    if of._step in places:
-        return places[of._step]
-    at = [_listed(one, listed, places) for one in of._step.reads]
+    if of._step in numbers:
+        return numbers[of._step]
+    at = [_listed(read, listed, numbers) for read in of._step.reads]
     names = ("left", "right") if len(at) == 2 else ("of",)
     listed.append({"do": of._step.tag, **dict(zip(names, at, strict=False)), **of._step.fields})
-    places[of._step] = len(listed) - 1
+    numbers[of._step] = len(listed) - 1
     return len(listed) - 1

@@ -28,50 +28,50 @@ def sent(function: Function, call: str) -> grammar.Traced:
     if not function.whole:
         raise PlanError(f"{call}: the function computes what it does not return; leave that out.")
     return grammar.Traced(
-        reads=list(function.reads), names=list(function.output.names), values=[_said(node) for node in function.nodes]
+        reads=list(function.reads), names=list(function.output.names), values=[_sent(node) for node in function.nodes]
     )
 
 
-def _said(node: Expression) -> grammar.Expression:
+def _sent(node: Expression) -> grammar.Expression:
     if node.name == "column":
         return grammar.Column(name=node.options[0])
     if node.name == "constant":
         value = msgspec.to_builtins(node.value)
         return grammar.Constant(type=node.kind.value, value=value)
-    return grammar.Do(name=node.name, of=[_said(part) for part in node.inputs], options=list(node.options))
+    return grammar.Do(name=node.name, of=[_sent(part) for part in node.inputs], options=list(node.options))
 
 
-def received(given: grammar.Traced, schema: Schema, call: str) -> Formula:
+def received(traced: grammar.Traced, schema: Schema, call: str) -> Formula:
     """The function that an expression stands for; whatever binds it finds whether a function traces to it.
 
     Args:
-        given: What was sent.
+        traced: What was sent.
         schema: The columns that it reads.
         call: Name of the step, for messages.
 
     Raises:
         PlanError: There is no such column or operation, or it stands for too large an expression.
     """
-    if len(given.names) != len(given.values):
-        raise PlanError(f"{call}: {len(given.values)} values and {len(given.names)} names.")
-    nodes = tuple(_node(one, schema, call) for one in given.values)
+    if len(traced.names) != len(traced.values):
+        raise PlanError(f"{call}: {len(traced.values)} values and {len(traced.names)} names.")
+    nodes = tuple(_node(value, schema, call) for value in traced.values)
     total_size().add(sum(part.size for node in nodes for part in node.parts()), call, "the function")
-    return Formula(nodes, tuple(given.reads))
+    return Formula(nodes, tuple(traced.reads))
 
 
-def _node(given: grammar.Expression, schema: Schema, call: str) -> Expression:
+def _node(expression: grammar.Expression, schema: Schema, call: str) -> Expression:
     try:
-        if isinstance(given, grammar.Column):
-            return Expression.of_column(given.name, schema[given.name].kind)
-        if isinstance(given, grammar.Constant):
-            kind = Kind(given.type)
+        if isinstance(expression, grammar.Column):
+            return Expression.of_column(expression.name, schema[expression.name].kind)
+        if isinstance(expression, grammar.Constant):
+            kind = Kind(expression.type)
             return Expression.of_constant(
-                msgspec.convert(given.value, TYPES[kind]) if kind in TYPES else given.value, kind
+                msgspec.convert(expression.value, TYPES[kind]) if kind in TYPES else expression.value, kind
             )
-        inputs = tuple(_node(one, schema, call) for one in given.of)
-        return Expression.of_rule(given.name, inputs, tuple(given.options), call)
+        inputs = tuple(_node(operand, schema, call) for operand in expression.of)
+        return Expression.of_rule(expression.name, inputs, tuple(expression.options), call)
     except PlanError:
         raise
     except Exception:  # noqa: BLE001  a constant of another type, an operation on other operands, wrong options
-        name = given.name if isinstance(given, grammar.Do) else "a constant"
+        name = expression.name if isinstance(expression, grammar.Do) else "a constant"
         raise PlanError(f"{call}: {name} does not fit what it works on, or is no operation.") from None

@@ -36,18 +36,18 @@ class RemoteRelease:
         Raises:
             SourceError: The server cannot be reached, or there is no such table.
         """
-        found: dict[str, RemoteAnswer] = {}
+        answers: dict[str, RemoteAnswer] = {}
         more = True
         while more:
-            told = self._transport.ask(f"{self._path}/windows", Windows, WindowsAsked(table=table, after=after))
-            for one in told.windows:
-                about = {"period": one.period, "start": one.start, "end": one.end}
-                found[one.period] = RemoteAnswer(
-                    wire.Answered(columns=told.columns, rows=one.rows, intervals=one.intervals, about=about)
+            page = self._transport.ask(f"{self._path}/windows", Windows, WindowsAsked(table=table, after=after))
+            for window in page.windows:
+                about = {"period": window.period, "start": window.start, "end": window.end}
+                answers[window.period] = RemoteAnswer(
+                    wire.Answered(columns=page.columns, rows=window.rows, intervals=window.intervals, about=about)
                 )
-                after = one.period
-            more = told.more
-        return found
+                after = window.period
+            more = page.more
+        return answers
 
     def follow(self, table: str, after: str | None = None, every: float = 60) -> Iterator[tuple[str, RemoteAnswer]]:
         """The same, and then each window once it has closed and was published; it never ends by itself.

@@ -71,8 +71,8 @@ class Transport:
         request.add_header("Authorization", f"Bearer {self._token}")
         request.add_header("Content-Type", "application/json")
         try:
-            with self._opener.open(request, timeout=self._timeout) as found:
-                return msgspec.json.decode(found.read(), type=answer)
+            with self._opener.open(request, timeout=self._timeout) as response:
+                return msgspec.json.decode(response.read(), type=answer)
         except urllib.error.HTTPError as error:
             with error:
                 refuse(error.code, error.read())

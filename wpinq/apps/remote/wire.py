@@ -260,10 +260,10 @@ class Refused(Told, frozen=True):
     error: Problem
 
 
-def told(number: Fraction) -> str:
+def exact_text(number: Fraction) -> str:
     """An amount in an answer, exactly: a decimal where there is one, else a fraction.
 
-    >>> told(Fraction(1, 8)), told(Fraction(1, 3))
+    >>> exact_text(Fraction(1, 8)), exact_text(Fraction(1, 3))
     ('0.125', '1/3')
     """
     rest, digits = number.denominator, 0

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.scripts import WORKER
 from wpinq.core import Job, Node, fingerprints, sources
-from wpinq.distributed.data import data_untold
-from wpinq.distributed.plans import plans_told, plans_untold, rebuilt
+from wpinq.distributed.data import data_from_json
+from wpinq.distributed.plans import plans_from_json, plans_to_json, rebuilt
 from wpinq.distributed.processes import Processes
 from wpinq.errors import EngineError, PlanError
 
@@ -55,13 +55,13 @@ class ScriptProcesses(Processes):
         """
         from wpinq.core import ContinualMeasurement, WindowedMeasurement
 
-        for name, one in measurements.items():
-            why = _why(one.node)
+        for name, measurement in measurements.items():
+            why = _why(measurement.node)
             if why is None:
                 continue
-            if isinstance(one, (WindowedMeasurement, ContinualMeasurement)):
+            if isinstance(measurement, (WindowedMeasurement, ContinualMeasurement)):
                 raise PlanError(f"{CALL}: {name} is measured window by window or for ever, and {why}")
-            if one.settled:
+            if measurement.settled:
                 raise PlanError(f"{CALL}: the dataflow observes {name} while it is made, and {why}")
 
     def begin(self, views: Collection) -> Collection:
@@ -71,7 +71,7 @@ class ScriptProcesses(Processes):
 
     def know(self, measurements: Mapping[str, Measurement]) -> None:
         """Note the measurements that the script has made, by their names."""
-        self._names = {one.node: name for name, one in measurements.items()}
+        self._names = {measurement.node: name for name, measurement in measurements.items()}
 
     def check(self, roots: Sequence[Node]) -> None:
         """Refuse plans that can travel neither as plans nor with the script; nothing was charged.
@@ -84,14 +84,14 @@ class ScriptProcesses(Processes):
             if why is not None and (self._views is None or sources(root) != sources(self._views)):
                 raise PlanError(f"{CALL}: the dataflow reads other sources than INPUT, and {why}")
 
-    def told(self, job: Job) -> Mapping[str, Any]:
+    def message(self, job: Job) -> Mapping[str, Any]:
         """What the other processes are told: the plans, or the script and the names of the plans.
 
         Raises:
             EngineError: They can be told neither way.
         """
         if all(_why(root) is None for root in job.roots):
-            return super().told(job)
+            return super().message(job)
         if self._views is None or not all(root in self._names for root in job.roots):
             raise EngineError(
                 f"{CALL}: the script measures what it does not return, and that cannot be told to another process; "
@@ -100,41 +100,41 @@ class ScriptProcesses(Processes):
         digests = fingerprints(*job.roots)
         return {
             "script": str(self._script.resolve()), "text": _digest(self._script),
-            "views": plans_told([self._views]), "names": [self._names[root] for root in job.roots],
+            "views": plans_to_json([self._views]), "names": [self._names[root] for root in job.roots],
             "meant": [None if (digest := digests[root]) is None else digest.hex() for root in job.roots],
             "key": job.key.hex(),
         }  # fmt: skip
 
 
-def rebuilt_from_script(told: Mapping[str, Any]) -> Job:
+def rebuilt_from_script(message: Mapping[str, Any]) -> Job:
     """The plans that a process was told, as a job; see `ScriptProcesses.told`.
 
     Raises:
         SourceError: The input is not that of the first process.
         EngineError: The script makes other plans here.
     """
-    if "script" not in told:
-        return rebuilt(told)
+    if "script" not in message:
+        return rebuilt(message)
     from wpinq.apps.scripts.script import LIMITLESS, load
     from wpinq.collection import Collection
     from wpinq.core import Asked, Ledger
 
-    def lend(given: Mapping[str, Any]) -> Lent:
-        lent = data_untold(given)
+    def lend(data: Mapping[str, Any]) -> Lent:
+        lent = data_from_json(data)
         book = Ledger.open(None, name=lent.name, unit=lent.unit.whom, asked=Asked.of("run", None, rho=LIMITLESS))
-        return data_untold(given, book)
+        return data_from_json(data, book)
 
-    script = Path(told["script"])
-    (views,) = plans_untold(told["views"], lend)
+    script = Path(message["script"])
+    (views,) = plans_from_json(message["views"], lend)
     with contextlib.redirect_stdout(io.StringIO()):
         made = load(str(script))(Collection(views))
-    if _digest(script) != told["text"] or not made.keys() >= set(told["names"]):
+    if _digest(script) != message["text"] or not made.keys() >= set(message["names"]):
         raise EngineError(CHANGED)
-    roots = [made[name].node for name in told["names"]]
+    roots = [made[name].node for name in message["names"]]
     digests = fingerprints(*roots)
-    if [None if (digest := digests[root]) is None else digest.hex() for root in roots] != told["meant"]:
+    if [None if (digest := digests[root]) is None else digest.hex() for root in roots] != message["meant"]:
         raise EngineError(CHANGED)
-    return Job(roots, bytes.fromhex(told["key"]))
+    return Job(roots, bytes.fromhex(message["key"]))
 
 
 CHANGED = "the script makes other measurements each time it is run, or was changed meanwhile; nothing was answered."
@@ -143,7 +143,7 @@ CHANGED = "the script makes other measurements each time it is run, or was chang
 def _why(root: Node) -> str | None:
     """Why a plan does not travel; None if it does."""
     try:
-        plans_told([root])
+        plans_to_json([root])
     except PlanError as error:
         return str(error)
     return None

@@ -28,11 +28,11 @@ LIMITLESS = Fraction(10**12)
 """The budget of a rehearsal that only looks at costs."""
 
 
-def load(given: str) -> Dataflow:
+def load(name: str) -> Dataflow:
     """Load a dataflow script and check everything about it that can be checked without columns.
 
     Args:
-        given: A path of a script, or the name of one in `dataflows/`.
+        name: A path of a script, or the name of one in `dataflows/`.
 
     Returns:
         Its function, which raises a PlanError whatever goes wrong in it.
@@ -40,15 +40,15 @@ def load(given: str) -> Dataflow:
     Raises:
         PlanError: There is no such script, it fails, or it defines no `dataflow(views)`.
     """
-    path = find(given)
-    with _told(path):
+    path = find(name)
+    with _redacted(path):
         content = runpy.run_path(str(path), run_name="dataflow")
     function = content.get("dataflow")
     if not callable(function):
         raise PlanError(f"{path}: defines no function dataflow(views); it returns a dict of measurements by name.")
 
     def dataflow(views: Collection) -> dict[str, Measurement]:
-        with _told(path):
+        with _redacted(path):
             result = function(views)
         return _checked(result, path)
 
@@ -108,38 +108,38 @@ def chosen(measurements: Mapping[str, Measurement], name: str) -> Measurement:
     return measurements[name]
 
 
-def find(given: str) -> Path:
+def find(name: str) -> Path:
     """The script of a path or name.
 
     Raises:
         PlanError: There is none.
     """
-    path = Path(given)
+    path = Path(name)
     with contextlib.suppress(OSError):  # a name may be longer than any file's
         if path.is_file():
             return path
     known = sorted(item.stem for item in HOME.glob("[!_]*.py"))
     if path.stem in known and path.parent in (Path(), Path("dataflows")) and path.suffix in ("", ".py"):
         return HOME / f"{path.stem}.py"
-    raise PlanError(f"{given}: no such dataflow script; give a path, or one of {', '.join(known)}.")
+    raise PlanError(f"{name}: no such dataflow script; give a path, or one of {', '.join(known)}.")
 
 
-def _checked(found: Any, path: Path) -> dict[str, Measurement]:
+def _checked(result: Any, path: Path) -> dict[str, Measurement]:
     from wpinq import Measurement
 
-    if not isinstance(found, Mapping) or not found:
+    if not isinstance(result, Mapping) or not result:
         raise PlanError(f"{path}: dataflow(views) returned no dict of measurements by name.")
-    for name, item in found.items():
+    for name, item in result.items():
         if not isinstance(name, str) or not isinstance(item, Measurement):
             raise PlanError(
                 f"{path}: dataflow(views) returned {type(item).__name__} under {name!r}; "
                 "names are text, and a measurement is made by collection.measure(epsilon=...)."
             )
-    return dict(found)
+    return dict(result)
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Any:
+def _redacted(path: Path) -> Any:
     """The error of a failed script: its line and the type of the exception, not its text, which could quote data."""
     try:
         yield

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from wpinq.apps.remote.admin import Cap, Capped, GrantTold, History, Ledgers, LedgerTold, Paid, Row, Tokens
 from wpinq.apps.remote.pricing import left
-from wpinq.apps.remote.wire import Left, told
+from wpinq.apps.remote.wire import Left, exact_text
 from wpinq.apps.serve.catalogue import Opened
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
@@ -107,9 +107,9 @@ def _grant_shown(grant: Grant) -> GrantTold:
 def _described(of: Opened, curator: str) -> LedgerTold:
     account = of.ledger
     capped = [
-        Capped(analyst=name, cap=told(allowance.cap), spent=told(allowance.spent),
-               delta_spent=told(allowance.delta_spent),
-               delta_cap=None if allowance.delta_cap is None else told(allowance.delta_cap))
+        Capped(analyst=name, cap=exact_text(allowance.cap), spent=exact_text(allowance.spent),
+               delta_spent=exact_text(allowance.delta_spent),
+               delta_cap=None if allowance.delta_cap is None else exact_text(allowance.delta_cap))
         for name, allowance in caps(account).items()
     ]  # fmt: skip
     rows = [row for row in account.entries() if not row.internal]
@@ -120,7 +120,7 @@ def _described(of: Opened, curator: str) -> LedgerTold:
 
 
 def _amount(number: Fraction | None) -> str | None:
-    return None if number is None else told(number)
+    return None if number is None else exact_text(number)
 
 
 def _rows(rows: Iterable[Entry]) -> list[Row]:

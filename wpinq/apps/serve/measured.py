@@ -6,7 +6,7 @@ import asyncio
 
 import wpinq
 from wpinq import Measurement
-from wpinq.apps.remote.bins import asked
+from wpinq.apps.remote.bins import bins_of
 from wpinq.apps.remote.wire import (
     ColumnTold,
     DataTold,
@@ -17,7 +17,7 @@ from wpinq.apps.remote.wire import (
     Observe,
     Observed,
     Unit,
-    told,
+    exact_text,
 )
 from wpinq.apps.serve.catalogue import Catalogue, Served
 from wpinq.apps.serve.operations import Call, Operation
@@ -36,8 +36,8 @@ QUICK = 500
 def described(served: Served) -> Described:
     """What is told of a measurement before any bin is asked."""
     made = served.measurement
-    cost = {"rho": told(made.rho)} if made.rho else {"epsilon": told(made.epsilon)}
-    cost |= {"delta": told(made.quote.payment.delta)} if made.quote.payment.delta else {}
+    cost = {"rho": exact_text(made.rho)} if made.rho else {"epsilon": exact_text(made.epsilon)}
+    cost |= {"delta": exact_text(made.quote.payment.delta)} if made.quote.payment.delta else {}
     return Described(
         name=served.name, data=served.data, meaning=served.meaning, columns=columns(made.node.schema),
         mechanism=made.quote.mechanism.name, scale=float(made.scale), half_width=made.interval(LEVEL),
@@ -103,7 +103,7 @@ def insist_on_opened(catalogue: Catalogue, served: Served) -> None:
 
 async def observed(made: Measurement, wanted: Observe, most: int) -> Observed:
     """The noisy weights of the bins that a request names."""
-    bins = asked(wanted, made.node.schema, most)
+    bins = bins_of(wanted, made.node.schema, most)
 
     def observations() -> list[float | int]:
         if len(bins) <= FEW:

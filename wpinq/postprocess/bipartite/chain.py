@@ -63,10 +63,10 @@ def wander(
     for step in range(steps):
         if chain.used[0] + 4 * largest > len(chain.keys) // 2:
             return step
-        places = chain.propose(rng, wedges)
-        if places is None:
+        positions = chain.propose(rng, wedges)
+        if positions is None:
             continue
-        s, r = places
+        s, r = positions
         u, p, v, q = chain.owner[s], chain.other[s], chain.owner[r], chain.other[r]
         near, far = set(chain.row(u)), set(chain.row(v))
         if q in near or p in far:
@@ -202,12 +202,12 @@ class _Chain:
             middle[at] += weight * float(self.fans(z) - (1 << self.highest[z]) + 1)
 
         for side, z, by in self.touched(swap):
-            one, two = (self.shared[self.find(z, whom)] for whom in (swap.p, swap.q))
-            forth[side] += (one if side else two) / self.fans(z)
-            back[side] += (two - by if side else one + by) / self.fans(z)
+            with_p, with_q = (self.shared[self.find(z, whom)] for whom in (swap.p, swap.q))
+            forth[side] += (with_p if side else with_q) / self.fans(z)
+            back[side] += (with_q - by if side else with_p + by) / self.fans(z)
             if by and not (side and z in swap.near):
                 room = float(self.total[z]) + float(self.fans(z)) * self.unit
-                for old, new, other in ((one, one + by, swap.mine), (two, two - by, swap.theirs)):
+                for old, new, other in ((with_p, with_p + by, swap.mine), (with_q, with_q - by, swap.theirs)):
                     for k, moves in self.moves(old, new):
                         other[k] += moves
                         spread(z, k, moves / room)

@@ -38,8 +38,10 @@ class PairGraph:
     def of(cls, pairs: npt.ArrayLike) -> PairGraph:
         """The graph of a list of pairs: repetitions do not count, and both sides are numbered anew."""
         listed = np.asarray(pairs).reshape(-1, 2)
-        (left, one), (right, other) = (np.unique(listed[:, side], return_inverse=True) for side in (0, 1))
-        return cls(np.unique(np.stack([one, other], 1).reshape(-1, 2), axis=0).astype(np.int64), len(left), len(right))
+        (left, lefts), (right, rights) = (np.unique(listed[:, side], return_inverse=True) for side in (0, 1))
+        return cls(
+            np.unique(np.stack([lefts, rights], 1).reshape(-1, 2), axis=0).astype(np.int64), len(left), len(right)
+        )
 
     @cached_property
     def degrees(self) -> tuple[Ints, Ints]:
@@ -63,7 +65,7 @@ class PairGraph:
         order = np.lexsort((self.pairs[:, 1], self.pairs[:, 0]))
         left, right = self.pairs[order].T
         after = np.searchsorted(left, left, side="right") - np.arange(len(left)) - 1
-        ends, share, found, begin = np.cumsum(after), self.share, pl.DataFrame(schema=SHARED), 0
+        ends, share, sums, begin = np.cumsum(after), self.share, pl.DataFrame(schema=SHARED), 0
         while begin < len(left):
             stop = max(int(np.searchsorted(ends, ends[begin] - after[begin] + BLOCK, side="right")), begin + 1)
             many = after[begin:stop]
@@ -71,9 +73,9 @@ class PairGraph:
             second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)
             keys, common = right[first] * self.rights + right[second], np.ones(len(first), np.int64)
             block = pl.DataFrame([keys, share[left[first]], common], schema=SHARED)
-            found = pl.concat([found, block]).group_by("key").agg(pl.col("weight", "common").sum())
+            sums = pl.concat([sums, block]).group_by("key").agg(pl.col("weight", "common").sum())
             begin = stop
-        key, weight, common = (column.to_numpy().copy() for column in found.sort("key"))
+        key, weight, common = (column.to_numpy().copy() for column in sums.sort("key"))
         return key, weight, common
 
     def butterflies(self) -> int:
@@ -92,13 +94,13 @@ def cuts(slices: int) -> Ints:
 
 def sliced(key: Ints, weight: Ints, rights: int, slices: int) -> Ints:
     """What each right node has in each slice, in units: a row for each."""
-    at, found = cuts(slices), np.zeros((rights, slices), np.int64)
+    at, weights = cuts(slices), np.zeros((rights, slices), np.int64)
     for k in range(slices):
         part = np.clip(weight - at[k], 0, at[k + 1] - at[k])
         reached = part > 0
         for end in (key[reached] // rights, key[reached] % rights):
-            np.add.at(found[:, k], end, part[reached])
-    return found
+            np.add.at(weights[:, k], end, part[reached])
+    return weights
 
 
 def joint(graph: PairGraph, left: Floats, right: Floats) -> Floats:
@@ -106,10 +108,10 @@ def joint(graph: PairGraph, left: Floats, right: Floats) -> Floats:
     return np.asarray(left[graph.pairs[:, 0]].T @ right[graph.pairs[:, 1]] / 4)
 
 
-def butterfly(found: Ints, total: Ints, degrees: Ints, right: Floats) -> Floats:
+def butterfly(slices: Ints, total: Ints, degrees: Ints, right: Floats) -> Floats:
     """What `graphs.butterfly_buckets` weighs: of what each node has in each slice, and shares in all."""
     room = np.maximum(total + degrees * UNIT, 1)
-    return np.asarray((right * degrees[:, None]).T @ (found / room[:, None]))
+    return np.asarray((right * degrees[:, None]).T @ (slices / room[:, None]))
 
 
 def shared_in_all(graph: PairGraph) -> Ints:

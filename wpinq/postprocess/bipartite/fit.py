@@ -17,7 +17,7 @@ from wpinq.postprocess.bipartite.measured import PairMeasurements
 from wpinq.postprocess.bipartite.synthetic import PairSummary, SyntheticPairs, with_degrees
 from wpinq.postprocess.bipartite.walker import BEYOND, PairTarget, PairWalker
 from wpinq.postprocess.degrees.synthesis.synthesize import SEED
-from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, agreement, degrees_of, settle, told
+from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, agreement, degrees_of, reported, settle
 from wpinq.postprocess.graphs.walker import buckets_of
 from wpinq.progress.bars import bar
 
@@ -61,9 +61,9 @@ class PairFit:
         require(seed, SEED | NOTHING, "fit.draw(seed=...)")
         rng = np.random.default_rng(seed)
         start = self._walkers[int(rng.integers(len(self._walkers)))]
-        one = PairWalker(start.now, start.shape, rng)
-        one.walk(self._target, JOINING * len(self.graph.pairs))
-        return SyntheticPairs.like(one.now)
+        walker = PairWalker(start.now, start.shape, rng)
+        walker.walk(self._target, JOINING * len(self.graph.pairs))
+        return SyntheticPairs.like(walker.now)
 
     def save(self, path: str | Path, columns: tuple[str, str] = ("left", "right")) -> None:
         """Write the pairs of the graph (see `SyntheticPairs.save`)."""
@@ -80,12 +80,12 @@ class PairFit:
 
     def content(self) -> dict[str, Any]:
         """What a JSON file holds: what was released, and the graph in numbers."""
-        asked, (left, right) = self.measurements, self.graph.degrees
+        measurements, (left, right) = self.measurements, self.graph.degrees
         degrees = {
             side: {"noisy": fit.noisy_cdf.tolist(), "fit": made.tolist()}
-            for side, fit, made in (("left", asked.left, left), ("right", asked.right, right))
+            for side, fit, made in (("left", measurements.left, left), ("right", measurements.right, right))
         }
-        return {**told(asked, self.summary(), self.r_hat), "degrees": degrees}
+        return {**reported(measurements, self.summary(), self.r_hat), "degrees": degrees}
 
     def plot(self, path: str | Path | None = None, truth: npt.ArrayLike | None = None) -> Picture:
         """Draw degrees, joint degrees and butterflies: as measured, of a random graph, fitted, and true where given.
@@ -122,7 +122,7 @@ def fit_pairs(
     target = measurements.target(PairWalker(first, shape, rng).counts(), shape)
     wanted = steps if steps is not None else max(STEPS * len(first.pairs), LEAST)
     with bar("fitting a bipartite graph", chains * (wanted + JOINING * len(first.pairs))) as done:
-        runs = [_run(first, target, wanted, one, done) for one in rng.spawn(chains)]
+        runs = [_run(first, target, wanted, generator, done) for generator in rng.spawn(chains)]
 
     def on(walker: PairWalker) -> PairSummary:
         walker.walk(target, wanted // BLOCKS)
@@ -130,7 +130,7 @@ def fit_pairs(
 
     settled = settle(runs, TRACED, on if steps is None else None)
     walker, begun, _ = runs[0]
-    graph, chance, seeded = (SyntheticPairs.like(one) for one in (walker.now, first, begun))
+    graph, chance, seeded = (SyntheticPairs.like(graph_) for graph_ in (walker.now, first, begun))
     walkers = tuple(run[0] for run in runs)
     return PairFit(measurements, graph, chance, seeded, settled, walker.counts(), walkers, target)
 
@@ -140,7 +140,7 @@ def _run(
 ) -> tuple[PairWalker, PairGraph, list[PairSummary]]:
     """One chain: where it ends, the graph that it began with, and what it went through after it had cooled."""
     walker = PairWalker(first, target.shape, rng)
-    seen: list[PairSummary] = []
+    trace: list[PairSummary] = []
 
     def walk(aim: PairTarget, proposals: int) -> None:
         walker.walk(aim, proposals)
@@ -153,5 +153,5 @@ def _run(
         heat = max(0.0, 1 - (block + 1) / COOLING)
         walk(target.times(HOT**-heat), steps * (block + 1) // BLOCKS - steps * block // BLOCKS)
         if block >= COOLING:
-            seen.append(PairSummary.of(walker.now))
-    return walker, begun, seen
+            trace.append(PairSummary.of(walker.now))
+    return walker, begun, trace

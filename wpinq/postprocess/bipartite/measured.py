@@ -43,33 +43,33 @@ class PairMeasurements:
             shape: The numbers of buckets on the left and on the right, and of slices.
         """
         size = shape[0] * shape[1]
-        asked = {
+        queries = {
             "joint": (self.joint, shape[:2], expected[:size]),
             "slices": (self.butterflies, shape[1:], expected[size:]),
         }
-        least = min((one.scale for one, _, _ in asked.values() if one is not None), default=1.0)
+        least = min((noisy.scale for noisy, _, _ in queries.values() if noisy is not None), default=1.0)
         rows = []
-        for one, sides, chance in asked.values():
+        for noisy, sides, chance in queries.values():
             wanted, weight, slack = np.zeros((3, *sides))
-            if one is not None:
-                part = tuple(slice(0, min(pair)) for pair in zip(sides, one.values.shape, strict=True))
-                found = believed(Noisy(one.values[part], one.scale), chance.reshape(sides)[part])
-                wanted[part], slack[part] = found
-                weight[part] = SHARPNESS * least / one.scale
+            if noisy is not None:
+                part = tuple(slice(0, min(pair)) for pair in zip(sides, noisy.values.shape, strict=True))
+                guess = believed(Noisy(noisy.values[part], noisy.scale), chance.reshape(sides)[part])
+                wanted[part], slack[part] = guess
+                weight[part] = SHARPNESS * least / noisy.scale
             rows.append([item.ravel() for item in (wanted, weight, slack)])
         row, weights, near = (np.concatenate(parts) for parts in zip(*rows, strict=True))
         return PairTarget(row, weights, near, shape)
 
     def noisy(self) -> dict[str, Noisy]:
         """What was asked beside the degrees, by name."""
-        asked = {"joint": self.joint, "butterflies": self.butterflies}
-        return {name: one for name, one in asked.items() if one is not None}
+        queries = {"joint": self.joint, "butterflies": self.butterflies}
+        return {name: answers for name, answers in queries.items() if answers is not None}
 
     def __repr__(self) -> str:
         return f"<released answers of a bipartite graph: degrees{''.join(f', {name}' for name in self.noisy())}>"
 
 
-def believed(asked: Noisy, expected: Floats) -> tuple[Floats, Floats]:
+def believed(noisy: Noisy, expected: Floats) -> tuple[Floats, Floats]:
     """Answers, those that noise swamps moved to what is expected; and how sure each is, as noise of which scale.
 
     Each is an average of itself and of what is expected, by the variances of the noise and of the truth around what is
@@ -79,5 +79,5 @@ def believed(asked: Noisy, expected: Floats) -> tuple[Floats, Floats]:
     >>> found.round(1).tolist(), unsure.round(1).tolist()
     ([899.7, 3.6, 87.8], [10.0, 3.3, 9.9])
     """
-    beyond = (asked.values - expected) ** 2 - 2 * asked.scale**2
-    return averaged(asked, expected, np.maximum((SPREAD * expected) ** 2, beyond))
+    beyond = (noisy.values - expected) ** 2 - 2 * noisy.scale**2
+    return averaged(noisy, expected, np.maximum((SPREAD * expected) ** 2, beyond))

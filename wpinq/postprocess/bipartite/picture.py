@@ -27,7 +27,11 @@ Drawn = dict[str, tuple[PairGraph, dict[str, Any]]]
 
 
 def plot_pairs(
-    asked: PairMeasurements, chance: PairGraph, fitted: PairGraph, path: str | Path | None, truth: npt.ArrayLike | None
+    measured: PairMeasurements,
+    chance: PairGraph,
+    fitted: PairGraph,
+    path: str | Path | None,
+    truth: npt.ArrayLike | None,
 ) -> Picture:
     """Draw what was measured beside what a random graph and the fitted one have, and the truth where given."""
     from wpinq.postprocess.picture import Picture
@@ -40,38 +44,43 @@ def plot_pairs(
         graphs["true"] = (PairGraph.of(truth), {"color": TRUE, "marker": "x"})
     picture = Picture(figsize=(15, 4.9), layout="constrained")
     panels = picture.subplots(1, 4)
-    for side, (name, fit) in enumerate((("left", asked.left), ("right", asked.right))):
-        others = {one: drawn for one, drawn in graphs.items() if one != "random"}  # whose degrees are the fitted ones
-        shown = {one: (graph.degrees[side], style["color"]) for one, (graph, style) in others.items()}
+    for side, (name, fit) in enumerate((("left", measured.left), ("right", measured.right))):
+        others = {
+            title: drawn for title, drawn in graphs.items() if title != "random"
+        }  # whose degrees are the fitted ones
+        shown = {title: (graph.degrees[side], style["color"]) for title, (graph, style) in others.items()}
         draw_degrees(panels[side], fit, shown, f"{name} nodes")
     largest = [max(buckets_of(graph.degrees[side]) for graph, _ in graphs.values()) for side in (0, 1)]
     shape = (largest[0], largest[1], largest[1] + BEYOND)
     size = shape[0] * shape[1]
-    counts = {name: PairWalker(one, shape, np.random.default_rng(0)).counts() for name, (one, _) in graphs.items()}
-    slices = {name: one[size:].reshape(shape[1:]).sum(axis=0) for name, one in counts.items()}
-    _slices(panels[2], asked.butterflies, graphs, slices)
-    _joint(panels[3], asked.joint, graphs, {name: one[:size] for name, one in counts.items()}, shape[:2])
+    counts = {
+        name: PairWalker(drawn_graph, shape, np.random.default_rng(0)).counts()
+        for name, (drawn_graph, _) in graphs.items()
+    }
+    slices = {name: weights[size:].reshape(shape[1:]).sum(axis=0) for name, weights in counts.items()}
+    _slices(panels[2], measured.butterflies, graphs, slices)
+    _joint(panels[3], measured.joint, graphs, {name: weights[:size] for name, weights in counts.items()}, shape[:2])
     heading = f"A synthetic bipartite graph of {len(fitted.pairs):,} pairs"
-    lines = [_told(name, graph) for name, (graph, _) in graphs.items()]
-    return framed(picture, heading, lines, asked.about, path)
+    lines = [_caption(name, graph) for name, (graph, _) in graphs.items()]
+    return framed(picture, heading, lines, measured.about, path)
 
 
-def _told(name: str, graph: PairGraph) -> str:
-    found = PairSummary.of(graph)
+def _caption(name: str, graph: PairGraph) -> str:
+    summary = PairSummary.of(graph)
     return (
-        f"{name}: {found.pairs:,} pairs of {found.lefts:,} and {found.rights:,} nodes, {found.butterflies:,} "
-        f"butterflies, clustering {found.clustering:.3f}, assortativity {found.assortativity:+.3f}"
+        f"{name}: {summary.pairs:,} pairs of {summary.lefts:,} and {summary.rights:,} nodes, {summary.butterflies:,} "
+        f"butterflies, clustering {summary.clustering:.3f}, assortativity {summary.assortativity:+.3f}"
     )
 
 
-def _slices(panel: Axes, asked: Noisy | None, graphs: Drawn, slices: dict[str, Floats]) -> None:
+def _slices(panel: Axes, noisy: Noisy | None, graphs: Drawn, slices: dict[str, Floats]) -> None:
     """What right nodes share, of all buckets together: their noises add up in squares."""
     at = np.arange(max(map(len, slices.values())))
-    if asked is not None:
+    if noisy is not None:
         values = np.zeros(len(at))
-        found = asked.values.sum(axis=0)[: len(at)]
-        values[: len(found)] = found
-        draw_noisy(panel, at, values, asked.scale * np.sqrt(len(asked.values)))
+        sums = noisy.values.sum(axis=0)[: len(at)]
+        values[: len(sums)] = sums
+        draw_noisy(panel, at, values, noisy.scale * np.sqrt(len(noisy.values)))
     for name, weights in slices.items():
         style = graphs[name][1]
         panel.plot(at, weights, linewidth=1, markersize=5, label=name, fillstyle="none", **style)
@@ -79,7 +88,7 @@ def _slices(panel: Axes, asked: Noisy | None, graphs: Drawn, slices: dict[str, F
     panel.set(xlabel="what two right nodes share, up to", ylabel="weight of such nodes", yscale="symlog")
 
 
-def _joint(panel: Axes, asked: Noisy | None, graphs: Drawn, counts: dict[str, Floats], shape: tuple[int, ...]) -> None:
-    values = None if asked is None else padded(asked.values, shape).ravel()
-    draw_cells(panel, values, 0.0 if asked is None else asked.scale, counts, graphs)
+def _joint(panel: Axes, noisy: Noisy | None, graphs: Drawn, counts: dict[str, Floats], shape: tuple[int, ...]) -> None:
+    values = None if noisy is None else padded(noisy.values, shape).ravel()
+    draw_cells(panel, values, 0.0 if noisy is None else noisy.scale, counts, graphs)
     panel.set(xlabel="pairs of buckets, by what is fitted", ylabel="weight of pairs")

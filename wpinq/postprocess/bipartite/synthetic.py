@@ -42,16 +42,16 @@ class PairSummary:
     def of(cls, graph: PairGraph) -> PairSummary:
         """Of a graph."""
         left, right = graph.degrees
-        one, other = left[graph.pairs[:, 0]].astype(float), right[graph.pairs[:, 1]].astype(float)
-        found, paths = graph.butterflies(), float(((one - 1) * (other - 1)).sum())
-        alike = not len(one) or one.std() == 0 or other.std() == 0
+        left_degrees, right_degrees = left[graph.pairs[:, 0]].astype(float), right[graph.pairs[:, 1]].astype(float)
+        butterflies, paths = graph.butterflies(), float(((left_degrees - 1) * (right_degrees - 1)).sum())
+        alike = not len(left_degrees) or left_degrees.std() == 0 or right_degrees.std() == 0
         return cls(
             int((left > 0).sum()),
             int((right > 0).sum()),
             len(graph.pairs),
-            found,
-            4 * found / max(paths, 1),
-            0.0 if alike else float(np.corrcoef(one, other)[0, 1]),
+            butterflies,
+            4 * butterflies / max(paths, 1),
+            0.0 if alike else float(np.corrcoef(left_degrees, right_degrees)[0, 1]),
         )
 
 

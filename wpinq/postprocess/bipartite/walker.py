@@ -92,8 +92,8 @@ class PairWalker:
 
     def counts(self) -> Floats:
         """What the queries weigh on the graph as it is now, in one row."""
-        found = self._sliced.reshape(self.graph.rights, self.shape[2])
-        slices = butterfly(found, self._total, self.degrees[1], self._mixes[1])
+        sliced = self._sliced.reshape(self.graph.rights, self.shape[2])
+        slices = butterfly(sliced, self._total, self.degrees[1], self._mixes[1])
         return np.concatenate([joint(self.now, *self._mixes).ravel(), slices.ravel()])
 
     def walk(self, target: PairTarget, steps: int, wedges: float = 0.5) -> int:
@@ -105,9 +105,9 @@ class PairWalker:
         starts, begin = self._ends
         rows = (starts, begin, self._owner, self._other, self._at, self._back)
         while steps > 0:
-            kept = (*self._table, self.graph.share, self._total, self._sliced, cuts(self.shape[2]))
+            state = (*self._table, self.graph.share, self._total, self._sliced, cuts(self.shape[2]))
             limits = (*self.shape[:2], float(UNIT), wedges, steps)
-            steps -= wander((rows, kept, self._nodes), answers, self._room, limits, self.rng)
+            steps -= wander((rows, state, self._nodes), answers, self._room, limits, self.rng)
             self.made = int(self._table[2][1])
             if steps > 0:
                 self._fill(*self._pairs())
@@ -123,7 +123,7 @@ class PairWalker:
         least = ROOM * (len(keys) + 4 * int(self.degrees[0].max(initial=0)))
         size = 1 << max(int(least).bit_length(), 8)
         table = (np.zeros(size, np.int64), np.zeros(size, np.int64), np.array([len(keys), self.made], np.int64))
-        left, at = np.arange(len(keys)), place(keys, size)
+        left, at = np.arange(len(keys)), slot(keys, size)
         while len(left):  # the first to come takes a place, and the others try the next one
             free = table[0][at] == 0
             _, first = np.unique(at[free], return_index=True)
@@ -135,7 +135,7 @@ class PairWalker:
         self._table = table
 
 
-def place(keys: Ints, size: int) -> Ints:
+def slot(keys: Ints, size: int) -> Ints:
     """Where the table of the chain looks for keys first."""
     mixed = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ((mixed >> np.uint64(20)) & np.uint64(size - 1)).astype(np.int64)

@@ -84,12 +84,12 @@ class Fit:
     @cached_property
     def _best(self) -> dict[str, int]:
         """The best guesses of the numbers of items, of records, and of the largest multiplicity."""
-        own = summary(self.sequence)
+        fitted = summary(self.sequence)
         if self.method != "posterior":
-            return own
+            return fitted
         low, high = (summary(rows) for _, rows in self.evidence.staircases((0.25, 0.75)))
-        told = {name: min(max(round(item), low[name]), high[name]) for name, item in self.evidence.sums().items()}
-        return {**own, **told}
+        sums = {name: min(max(round(item), low[name]), high[name]) for name, item in self.evidence.sums().items()}
+        return {**fitted, **sums}
 
     def quantile(self, q: float) -> int:
         """Return the least multiplicity that at least the share `q` of the items do not exceed, 0 without items.
@@ -152,8 +152,8 @@ class Fit:
             if of not in ("distinct", "largest", "records"):
                 raise PlanError(f"fit.interval({of!r}): expected 'distinct', 'largest', 'records' or a share.")
             value, noise = getattr(self.evidence, of)()
-            width, own = half_width(noise, level), getattr(self, of)
-            return max(min(math.floor(value - width), own), 0), max(math.ceil(value + width), own)
+            width, guess = half_width(noise, level), getattr(self, of)
+            return max(min(math.floor(value - width), guess), 0), max(math.ceil(value + width), guess)
         self.quantile(of)
         low, high = self._band((1 + level) / 2, rows=True)
         (fewest, most), answers = (int(np.count_nonzero(item)) for item in (low, high)), []

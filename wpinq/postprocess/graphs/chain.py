@@ -68,8 +68,8 @@ def walk(
         near, far = chain.marked(a), chain.marked(y)
         if c in near or x in far:
             continue
-        one, two = _Row(x, a, y, c, near, far), _Row(c, y, a, x, far, near)
-        forth, back = chain.compare(one, two, y in near)
+        first, second = _Row(x, a, y, c, near, far), _Row(c, y, a, x, far, near)
+        forth, back = chain.compare(first, second, y in near)
         chain.movement((a, y, c, x), moved)
         changed = chain.changed_cells(a, x, c, y)
         odds = (any_two + wedges * back) / (any_two + wedges * forth)
@@ -77,7 +77,7 @@ def walk(
         for i, by in [*((i, moved[i]) for i in range(dense)), *changed]:
             if by:
                 worse += weight[i] * (off(gap[i] + by, slack[i]) - off(gap[i], slack[i]))
-        if rng.random() < odds * math.exp(-max(worse, -700.0)) and chain.make(swap, one, two, most):
+        if rng.random() < odds * math.exp(-max(worse, -700.0)) and chain.make(swap, first, second, most):
             taken += 1
             for i, by in [*((i, moved[i]) for i in range(dense)), *changed]:
                 gap[i] += by
@@ -115,7 +115,7 @@ class _Chain:
     """What `walk` works on, and what its steps are made of."""
 
     rows: tuple[Any, ...]
-    kept: tuple[Any, ...]
+    state: tuple[Any, ...]
     nodes: tuple[Any, ...]
     buckets: int
     pairs: int
@@ -125,17 +125,17 @@ class _Chain:
 
     def __post_init__(self) -> None:
         self.starts, self.owner, self.other, self.mate = self.rows
-        self.triangles, self.crowd = self.kept
+        self.triangles, self.crowd = self.state
         self.share, self.closing, self.mix, self.highest, self.ranks = self.nodes
 
     def degree(self, node: int) -> float:
         return float(self.starts[node + 1] - self.starts[node])
 
-    def places(self, node: int) -> range:
+    def row_of(self, node: int) -> range:
         return range(self.starts[node], self.starts[node + 1])
 
     def marked(self, node: int) -> dict[int, int]:
-        return {self.other[k]: k for k in self.places(node)}
+        return {self.other[k]: k for k in self.row_of(node)}
 
     def propose(self, rng: np.random.Generator, wedges: float) -> tuple[int, int] | None:
         """The places of two edges: random ones, or such that close a random path of two edges."""
@@ -158,7 +158,7 @@ class _Chain:
         """The common neighbours of the rows, and the chances that proposals of paths have of the swap, and back."""
         self.change, self.cells, x_c = {}, [], False
         for row in (x, c):
-            for k in self.places(row.node):
+            for k in self.row_of(row.node):
                 z = self.other[k]
                 x_c = x_c or (row is x and z == c.node)
                 if z in row.lost:
@@ -188,21 +188,21 @@ class _Chain:
         low, middle, high = sorted(self.ranks[nodes + node] for node in (a, b, c)) if self.triples else (-1, -1, -1)
         if low >= 0:
             da, db, dc = self.degree(a), self.degree(b), self.degree(c)
-            place = high * (high + 1) * (high + 2) // 6 + middle * (middle + 1) // 2 + low
-            self.cells.append((self.pairs**2 + place, sign * 3 / (da * da + db * db + dc * dc)))
+            index = high * (high + 1) * (high + 2) // 6 + middle * (middle + 1) // 2 + low
+            self.cells.append((self.pairs**2 + index, sign * 3 / (da * da + db * db + dc * dc)))
 
     def changed_cells(self, a: int, x: int, c: int, y: int) -> list[tuple[int, float]]:
         """The cells of `Fine` that a swap changes, each once, and by how much; those of triangles are known before."""
-        for one, two, sign in ((a, x, -1), (c, y, -1), (a, c, 1), (x, y, 1)):
-            i, j = self.ranks[one], self.ranks[two]
+        for node, partner, sign in ((a, x, -1), (c, y, -1), (a, c, 1), (x, y, 1)):
+            i, j = self.ranks[node], self.ranks[partner]
             if self.pairs and i >= 0 and j >= 0:
-                by = sign / (2 + 2 * self.degree(one) + 2 * self.degree(two))
+                by = sign / (2 + 2 * self.degree(node) + 2 * self.degree(partner))
                 self.cells += [(i * self.pairs + j, by), (j * self.pairs + i, by)]
-        found: dict[int, float] = {}
+        changes: dict[int, float] = {}
         for at, by in self.cells:
-            found[at] = found.get(at, 0.0) + by
+            changes[at] = changes.get(at, 0.0) + by
         dense = self.buckets * self.buckets + self.buckets + 1
-        return [(dense + at, by) for at, by in found.items() if by]
+        return [(dense + at, by) for at, by in changes.items() if by]
 
     def movement(self, ends: tuple[int, int, int, int], moved: Any) -> None:
         """How the counts would move, into `moved`."""
@@ -229,8 +229,8 @@ class _Chain:
             moved[n * n + i] = middle[i]
         moved[n * n + n] = total
 
-    def edge(self, place: int) -> int:
-        return int(min(place, self.mate[place]))
+    def edge(self, slot: int) -> int:
+        return int(min(slot, self.mate[slot]))
 
     def make(self, swap: tuple[int, int], x: _Row, c: _Row, most: int) -> bool:
         """Make the swap, unless paths would weigh more than `most` at an edge."""
@@ -241,17 +241,17 @@ class _Chain:
             self.crowded(x, -1)
             self.crowded(c, -1)
             return False
-        for one, two, fresh in ((s, r, c.fresh), (p, q, x.fresh)):
-            self.other[one], self.other[two] = self.owner[two], self.owner[one]
-            self.mate[one], self.mate[two] = two, one
-            self.crowd[min(one, two)] = fresh
+        for slot, mate_slot, fresh in ((s, r, c.fresh), (p, q, x.fresh)):
+            self.other[slot], self.other[mate_slot] = self.owner[mate_slot], self.owner[slot]
+            self.mate[slot], self.mate[mate_slot] = mate_slot, slot
+            self.crowd[min(slot, mate_slot)] = fresh
         for z, by in self.change.items():
             self.triangles[z] += by
         return True
 
     def crowded(self, row: _Row, by: int) -> None:
         """Bring up to date what paths weigh at the edges that close them, or take it back."""
-        for k in self.places(row.node):
+        for k in self.row_of(row.node):
             z = self.other[k]
             if z in row.lost:
                 self.crowd[self.edge(k)] -= by * self.share[row.loses]
@@ -262,5 +262,5 @@ class _Chain:
 
     def fullest(self, row: _Row) -> int:
         """The most that paths weigh at an edge that more of them close than before."""
-        fuller = [place for k in self.places(row.node) if row.new(z := self.other[k]) for place in (k, row.won[z])]
-        return int(max([row.fresh, *(self.crowd[self.edge(place)] for place in fuller)]))
+        fuller = [slot for k in self.row_of(row.node) if row.new(z := self.other[k]) for slot in (k, row.won[z])]
+        return int(max([row.fresh, *(self.crowd[self.edge(slot)] for slot in fuller)]))

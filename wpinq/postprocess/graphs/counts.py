@@ -70,17 +70,17 @@ class Graph:
 
     def at_nodes(self) -> Ints:
         """The number of triangles at each node."""
-        found = np.zeros(self.nodes, np.int64)
+        triangles_at = np.zeros(self.nodes, np.int64)
         for corners, _ in self.triangles():
-            found += np.bincount(corners.ravel(), minlength=self.nodes)
-        return found
+            triangles_at += np.bincount(corners.ravel(), minlength=self.nodes)
+        return triangles_at
 
     def closing(self, share: Ints) -> Ints:
         """For each edge the sum, over the common neighbours of its ends, of what a path through them weighs."""
-        found = np.zeros(len(self.edges), np.int64)
+        sums = np.zeros(len(self.edges), np.int64)
         for corners, beside in self.triangles():
-            np.add.at(found, beside.ravel(), share[corners.ravel()])
-        return found
+            np.add.at(sums, beside.ravel(), share[corners.ravel()])
+        return sums
 
 
 def shares(degrees: Ints, buckets: int) -> Floats:

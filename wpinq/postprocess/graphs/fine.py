@@ -26,13 +26,13 @@ class Fine:
         """What both queries weigh by chance in graphs with these degrees: the triangles up to a factor."""
         ends, around = (np.bincount(degrees, degrees * more, int(degrees.max(initial=0)) + 1).astype(float)
                         for more in (np.ones(len(degrees)), degrees - 1.0))  # fmt: skip
-        one, two = (pad(ends, self.pairs)[at] for at in np.indices((len(self.pairs),) * 2))
+        rows, columns = (pad(ends, self.pairs)[at] for at in np.indices((len(self.pairs),) * 2))
         cells = triple_cells(len(self.triples))
         alike = (np.diff(cells, axis=1) == 0).sum(axis=1)
         ways = np.array([1.0, 1 / 2, 1 / 6])[alike]
         joint, triangle = self.units()
         most = max(float(ends.sum()), 1)
-        return one * two / most * joint, pad(around, self.triples)[cells].prod(axis=1) * ways * triangle / most**3
+        return rows * columns / most * joint, pad(around, self.triples)[cells].prod(axis=1) * ways * triangle / most**3
 
     def units(self) -> tuple[Floats, Floats]:
         """What an edge weighs in each cell of the one, and a triangle in each of the other."""
@@ -46,38 +46,38 @@ class Fine:
 
     def ranks(self, degrees: Ints) -> Ints:
         """The places of each node's degree in both lists, -1 where it was not asked for."""
-        return np.concatenate([places(degrees, asked) for asked in (self.pairs, self.triples)])
+        return np.concatenate([ranks_in(degrees, degrees_asked) for degrees_asked in (self.pairs, self.triples)])
 
     def counts(self, graph: Graph) -> Floats:
         """What `graphs.joint_degrees` and `graphs.triangles_by_degree` weigh in each cell."""
         degrees = graph.degrees
-        size, found = len(self.pairs), np.zeros(self.cells)
-        first, second = places(degrees, self.pairs)[graph.edges].T
+        size, weights = len(self.pairs), np.zeros(self.cells)
+        first, second = ranks_in(degrees, self.pairs)[graph.edges].T
         known = (first >= 0) & (second >= 0)
         weight = 1 / (2 + 2 * degrees[graph.edges[known]].sum(axis=1))
-        for one, two in ((first, second), (second, first)):
-            np.add.at(found, one[known] * size + two[known], weight)
+        for row, column in ((first, second), (second, first)):
+            np.add.at(weights, row[known] * size + column[known], weight)
         if len(self.triples):
-            rank = places(degrees, self.triples)
+            rank = ranks_in(degrees, self.triples)
             for corners, _ in graph.triangles():
                 low, middle, high = np.sort(rank[corners], axis=0)
-                told = low >= 0
-                weight = 3 / (degrees[corners[:, told]] ** 2).sum(axis=0)
-                np.add.at(found, size**2 + at(low, middle, high)[told], weight)
-        return found
+                counted = low >= 0
+                weight = 3 / (degrees[corners[:, counted]] ** 2).sum(axis=0)
+                np.add.at(weights, size**2 + at(low, middle, high)[counted], weight)
+        return weights
 
 
-def pad(of_degree: Floats, asked: Ints) -> Floats:
+def pad(of_degree: Floats, wanted: Ints) -> Floats:
     """The numbers of these degrees; 0 beyond the largest."""
-    return np.asarray(np.where(asked < len(of_degree), of_degree[np.minimum(asked, len(of_degree) - 1)], 0.0))
+    return np.asarray(np.where(wanted < len(of_degree), of_degree[np.minimum(wanted, len(of_degree) - 1)], 0.0))
 
 
-def places(degrees: Ints, asked: Ints) -> Ints:
+def ranks_in(degrees: Ints, wanted: Ints) -> Ints:
     """Where each degree is in an ascending list, -1 where it is not."""
-    if not len(asked):
+    if not len(wanted):
         return np.full(len(degrees), -1)
-    found = np.minimum(np.searchsorted(asked, degrees), len(asked) - 1)
-    return np.where(asked[found] == degrees, found, -1)
+    index = np.minimum(np.searchsorted(wanted, degrees), len(wanted) - 1)
+    return np.where(wanted[index] == degrees, index, -1)
 
 
 def at(low: Ints, middle: Ints, high: Ints) -> Ints:
@@ -92,5 +92,5 @@ def triple_cells(size: int) -> Ints:
     [[0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]]
     """
     low, middle, high = (axis.ravel() for axis in np.indices((size, size, size)))
-    kept = np.stack([low, middle, high], axis=1)[(low <= middle) & (middle <= high)]
-    return np.asarray(kept[np.argsort(at(*kept.T), kind="stable")], np.int64)
+    ascending = np.stack([low, middle, high], axis=1)[(low <= middle) & (middle <= high)]
+    return np.asarray(ascending[np.argsort(at(*ascending.T), kind="stable")], np.int64)

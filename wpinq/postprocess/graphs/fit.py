@@ -69,9 +69,9 @@ class GraphFit:
         require(seed, SEED | NOTHING, "fit.draw(seed=...)")
         rng = np.random.default_rng(seed)
         start = self._walkers[int(rng.integers(len(self._walkers)))]
-        one = Walker(Graph(start.edges, start.graph.nodes), start.buckets, rng)
-        one.walk(self._target, JOINING * len(self.graph.edges))
-        return SyntheticGraph(one.edges, one.graph.nodes)
+        walker = Walker(Graph(start.edges, start.graph.nodes), start.buckets, rng)
+        walker.walk(self._target, JOINING * len(self.graph.edges))
+        return SyntheticGraph(walker.edges, walker.graph.nodes)
 
     def save(self, path: str | Path, columns: tuple[str, str] = ("src", "dst")) -> None:
         """Write the edges of the graph (see `SyntheticGraph.save`)."""
@@ -89,7 +89,7 @@ class GraphFit:
         """What a JSON file holds: what was released, and the graph in numbers."""
         degrees = {"noisy": self.measurements.degrees.noisy_cdf.tolist(), "fit": self.graph.degrees.tolist()}
         return {
-            **told(self.measurements, self.summary(), self.r_hat),
+            **reported(self.measurements, self.summary(), self.r_hat),
             "degrees": degrees,
             "crowded edges": self.crowded,
         }
@@ -118,9 +118,9 @@ class GraphFit:
         return f"<graph of {size}; {agreement(self.r_hat)}{crowded}>"
 
 
-def told(measurements: Any, summary: Mapping[str, Any], r_hat: Mapping[str, float]) -> dict[str, Any]:
+def reported(measurements: Any, summary: Mapping[str, Any], r_hat: Mapping[str, float]) -> dict[str, Any]:
     """What JSON files of graphs with one or two kinds of nodes both hold."""
-    noisy = {name: one.content() for name, one in measurements.noisy().items()}
+    noisy = {name: answers.content() for name, answers in measurements.noisy().items()}
     return {**dict(measurements.about or {}), "graphs": summary, "R-hat": dict(r_hat), "noisy": noisy}
 
 
@@ -196,9 +196,9 @@ def settle(runs: _Runs, traced: Sequence[str], on: Callable[[Any], object] | Non
     while on is not None and max(settled.values(), default=1.0) > SETTLED and len(runs[0][2]) < most:
         more = min(len(runs[0][2]), most - len(runs[0][2]))
         with bar("letting chains settle", len(runs) * more) as done:
-            for walker, _, seen in runs:
+            for walker, _, trace in runs:
                 for _ in range(more):
-                    seen.append(on(walker))
+                    trace.append(on(walker))
                     if done is not None:
                         done(1)
         settled = _agreeing(runs, traced)
@@ -207,8 +207,10 @@ def settle(runs: _Runs, traced: Sequence[str], on: Callable[[Any], object] | Non
 
 def _agreeing(runs: _Runs, traced: Sequence[str]) -> Mapping[str, float]:
     """R-hat of what the chains went through, the first half left out where they went on."""
-    kept = max(len(runs[0][2]) // 2, BLOCKS - COOLING)
-    traces = {name: np.array([[getattr(one, name) for one in run[2][-kept:]] for run in runs]) for name in traced}
+    last = max(len(runs[0][2]) // 2, BLOCKS - COOLING)
+    traces = {
+        name: np.array([[getattr(summary, name) for summary in run[2][-last:]] for run in runs]) for name in traced
+    }
     return {name: split_r_hat(trace.astype(float)) for name, trace in traces.items()}
 
 
@@ -218,7 +220,7 @@ TRACED = ("triangles", "clustering", "average_clustering", "assortativity")
 def _run(first: Graph, target: Target, steps: int, rng: np.random.Generator, done: Any) -> _Run:
     """One chain: where it ends, the graph that it began with, and what it went through after it had cooled."""
     walker = Walker(copy.copy(first), target.buckets, rng)
-    seen: list[Summary] = []
+    trace: list[Summary] = []
 
     def walk(aim: Target, proposals: int, wedges: float = 0.5) -> None:
         walker.walk(aim, proposals, wedges)
@@ -234,8 +236,8 @@ def _run(first: Graph, target: Target, steps: int, rng: np.random.Generator, don
         proposals = steps * (block + 1) // BLOCKS - steps * block // BLOCKS
         walk(target.times(HOT**-heat), proposals)
         if block >= COOLING:
-            seen.append(Summary.of(walker.edges, walker.triangles, walker.degrees))
-    return walker, begun, seen
+            trace.append(Summary.of(walker.edges, walker.triangles, walker.degrees))
+    return walker, begun, trace
 
 
 def degrees_of(degrees: Fit) -> Ints:

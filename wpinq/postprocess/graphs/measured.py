@@ -70,39 +70,41 @@ class Measurements:
     def target(self, degrees: Ints, sharpness: float = SHARPNESS) -> Target:
         """The answers as the chain takes them: those of the buckets that its nodes are in, and how sure each is."""
         buckets = buckets_of(degrees)
-        told = self._told(degrees)
-        asked = (self.joint_degrees, self.triangles_by_degree)
-        noisy = [one for one, _, _ in told.values()] or [one for one in asked if one is not None]
-        least = min((one.scale for one in noisy), default=1.0)
+        guesses = self._guesses(degrees)
+        by_degree = (self.joint_degrees, self.triangles_by_degree)
+        noisy = [answers for answers, _, _ in guesses.values()] or [
+            answers for answers in by_degree if answers is not None
+        ]
+        least = min((answers.scale for answers in noisy), default=1.0)
         rows = []
         for name, shape in (("joint", (buckets, buckets)), ("triangles", (buckets,)), ("intersect", (1,))):
             wanted, weight, slack = np.zeros((3, *shape))
-            if name in told:
-                one, values, unsure = told[name]
+            if name in guesses:
+                answers, values, unsure = guesses[name]
                 part = tuple(slice(0, min(size, len(values))) for size in shape)
-                wanted[part], slack[part], weight[part] = values[part], unsure[part], sharpness * least / one.scale
+                wanted[part], slack[part], weight[part] = values[part], unsure[part], sharpness * least / answers.scale
             rows.append([(np.triu(item) if item.ndim == 2 else item).ravel() for item in (wanted, weight, slack)])
-        fine = Fine(*(NONE if one is None else one.degrees for one in asked))
-        for fit, expected, unit in zip(asked, fine.expected(degrees), fine.units(), strict=True):
+        fine = Fine(*(NONE if answers is None else answers.degrees for answers in by_degree))
+        for fit, expected, unit in zip(by_degree, fine.expected(degrees), fine.units(), strict=True):
             if fit is not None:  # an edge or a triangle is worth as much as an edge of the buckets, which weighs 1/2
                 worth = (sharpness * least / fit.scale * trusted(fit, expected.reshape(fit.values.shape)) / 2).ravel()
                 rows.append([fit.values.ravel(), worth / unit.ravel(), np.full(worth.size, fit.scale)])
         wanted, weight, slack = (np.concatenate(row) for row in zip(*rows, strict=True))
         return Target(wanted, weight, slack, buckets, fine)
 
-    def _told(self, degrees: Ints) -> dict[str, tuple[Noisy, Floats, Floats]]:
+    def _guesses(self, degrees: Ints) -> dict[str, tuple[Noisy, Floats, Floats]]:
         """Of each query asked the answers, the best guesses that follow from them, and how sure each of these is."""
-        told = {}
+        guesses = {}
         if self.joint is not None:
             guess, unsure = smoothed(self.joint.values, self.joint.scale, degrees)
-            told["joint"] = (self.joint, guess, np.clip(unsure, LEAST_SLACK * self.joint.scale, self.joint.scale))
+            guesses["joint"] = (self.joint, guess, np.clip(unsure, LEAST_SLACK * self.joint.scale, self.joint.scale))
         if self.triangles is not None:
             pairs = np.maximum(degrees - 1, 0) @ shares(degrees, len(self.triangles.values)) / 2
             share = common_share(self.triangles, pairs, self.intersect)
-            told["triangles"] = (self.triangles, *shrunken(self.triangles, share * pairs, SPREAD_TRIANGLES))
+            guesses["triangles"] = (self.triangles, *shrunken(self.triangles, share * pairs, SPREAD_TRIANGLES))
         if self.intersect is not None:
-            told["intersect"] = (self.intersect, self.intersect.values, np.full(1, self.intersect.scale))
-        return told
+            guesses["intersect"] = (self.intersect, self.intersect.values, np.full(1, self.intersect.scale))
+        return guesses
 
     def noisy(self) -> dict[str, Noisy]:
         """What was asked beside the degrees, by name."""
@@ -113,7 +115,7 @@ class Measurements:
         return f"<released answers of a graph: degrees{''.join(f', {name}' for name in self.noisy())}>"
 
 
-def shrunken(asked: Noisy, expected: Floats, spread: float) -> tuple[Floats, Floats]:
+def shrunken(noisy: Noisy, expected: Floats, spread: float) -> tuple[Floats, Floats]:
     """Answers, those that noise swamps moved to what is expected; and how sure each is, as noise of which scale.
 
     Each is an average of itself and of what is expected, by the variances of the noise and of the truth around what is
@@ -123,35 +125,35 @@ def shrunken(asked: Noisy, expected: Floats, spread: float) -> tuple[Floats, Flo
     >>> found.round(1).tolist(), unsure.round(1).tolist()
     ([899.7, 2.2], [10.0, 3.3])
     """
-    return averaged(asked, expected, (spread * expected) ** 2)
+    return averaged(noisy, expected, (spread * expected) ** 2)
 
 
-def averaged(asked: Noisy, expected: Floats, around: Floats) -> tuple[Floats, Floats]:
+def averaged(noisy: Noisy, expected: Floats, around: Floats) -> tuple[Floats, Floats]:
     """The same, by the variance of the truth around what is expected."""
-    trust = around / (around + 2 * asked.scale**2)
-    return expected + trust * (asked.values - expected), asked.scale * np.sqrt(np.maximum(trust, LEAST_SLACK**2))
+    trust = around / (around + 2 * noisy.scale**2)
+    return expected + trust * (noisy.values - expected), noisy.scale * np.sqrt(np.maximum(trust, LEAST_SLACK**2))
 
 
-def trusted(asked: Noisy, expected: Floats) -> Floats:
+def trusted(noisy: Noisy, expected: Floats) -> Floats:
     """How much of the variance of answers by degree is not noise: those that noise swamps are hardly told at all.
 
     There are too many of them, and each is too small, to move them one by one.
     """
-    share = max(float((expected * asked.values).sum()) / max(float((expected**2).sum()), 1e-9), 0.0)
+    share = max(float((expected * noisy.values).sum()) / max(float((expected**2).sum()), 1e-9), 0.0)
     around = (share * expected) ** 2
-    return np.asarray(around / (around + 2 * asked.scale**2))
+    return np.asarray(around / (around + 2 * noisy.scale**2))
 
 
-def common_share(asked: Noisy, pairs: Floats, total: Noisy | None = None) -> float:
+def common_share(noisy: Noisy, pairs: Floats, total: Noisy | None = None) -> float:
     """The share of its pairs of edges that each node closes, if all close the same, as the answers tell it together.
 
     The total of all triangles, where it was asked, is one answer more. Where noise swamps the buckets, it tells most.
     """
     share, each = 0.0, pairs
     whole = 0.0 if total is None else float(pairs.sum()) / (2 * total.scale**2)
-    found = 0.0 if total is None else float(total.values[0])
+    known_total = 0.0 if total is None else float(total.values[0])
     for _ in range(SHARE_ROUNDS):
         known = float(each @ pairs) + whole * float(pairs.sum())
-        share = max((float(each @ asked.values) + whole * found) / max(known, 1e-9), 0.0)
-        each = pairs / ((SPREAD_TRIANGLES * share * pairs) ** 2 + 2 * asked.scale**2)
+        share = max((float(each @ noisy.values) + whole * known_total) / max(known, 1e-9), 0.0)
+        each = pairs / ((SPREAD_TRIANGLES * share * pairs) ** 2 + 2 * noisy.scale**2)
     return share

@@ -28,7 +28,7 @@ CELLS = 150
 
 
 def plot_graphs(
-    asked: Measurements, seed: Graph, fitted: Graph, path: str | Path | None, truth: npt.ArrayLike | None
+    measured: Measurements, seed: Graph, fitted: Graph, path: str | Path | None, truth: npt.ArrayLike | None
 ) -> Picture:
     """Draw what was measured of a graph beside what the seed and the fitted graph have, and the truth where given."""
     from wpinq.postprocess.picture import Picture
@@ -39,23 +39,23 @@ def plot_graphs(
     }
     if truth is not None:
         graphs["true"] = (Graph.of(truth), {"color": TRUE, "marker": "x"})
-    fine = {"pairs": asked.joint_degrees, "triangles": asked.triangles_by_degree}
-    by_degree = {name: one for name, one in fine.items() if one is not None}
+    fine = {"pairs": measured.joint_degrees, "triangles": measured.triangles_by_degree}
+    by_degree = {name: answers for name, answers in fine.items() if answers is not None}
     many = 3 + len(by_degree)
     picture = Picture(figsize=(12.5 / 3 * many, 4.9), layout="constrained")
     panels = picture.subplots(1, many)
     shown = {name: (graph.degrees, style["color"]) for name, (graph, style) in graphs.items() if name != "seed"}
-    draw_degrees(panels[0], asked.degrees, shown, "nodes")  # those of the seed are those of the fitted graph
+    draw_degrees(panels[0], measured.degrees, shown, "nodes")  # those of the seed are those of the fitted graph
     buckets = max(int(max(graph.degrees, default=1)).bit_length() for graph, _ in graphs.values())
-    _triangles(panels[1], asked.triangles, graphs, buckets)
-    _joint(panels[2], asked.joint, graphs, buckets)
-    for panel, (name, one) in zip(panels[3:], by_degree.items(), strict=True):
-        cells = Fine(pairs=one.degrees) if name == "pairs" else Fine(triples=one.degrees)
+    _triangles(panels[1], measured.triangles, graphs, buckets)
+    _joint(panels[2], measured.joint, graphs, buckets)
+    for panel, (name, answers) in zip(panels[3:], by_degree.items(), strict=True):
+        cells = Fine(pairs=answers.degrees) if name == "pairs" else Fine(triples=answers.degrees)
         weights = {graph: cells.counts(Graph(made.edges, made.nodes)) for graph, (made, _) in graphs.items()}
-        draw_cells(panel, one.values.ravel(), one.scale, weights, graphs)
+        draw_cells(panel, answers.values.ravel(), answers.scale, weights, graphs)
         panel.set(xlabel=f"degrees of {name}, by what is fitted", ylabel=f"weight of {name}", yscale="symlog")
     size = f"A synthetic graph of {fitted.nodes:,} nodes and {len(fitted.edges):,} edges"
-    return framed(picture, size, [_told(name, graph) for name, (graph, _) in graphs.items()], asked.about, path)
+    return framed(picture, size, [_caption(name, graph) for name, (graph, _) in graphs.items()], measured.about, path)
 
 
 def framed(picture: Picture, size: str, lines: list[str], about: Any, path: str | Path | None) -> Picture:
@@ -82,11 +82,11 @@ def framed(picture: Picture, size: str, lines: list[str], about: Any, path: str 
     return picture
 
 
-def _told(name: str, graph: Graph) -> str:
-    found = Summary.of(graph.edges, graph.at_nodes(), graph.degrees)
+def _caption(name: str, graph: Graph) -> str:
+    summary = Summary.of(graph.edges, graph.at_nodes(), graph.degrees)
     return (
-        f"{name}: {found.edges:,} edges, {found.triangles:,} triangles, clustering {found.clustering:.3f}, "
-        f"on average {found.average_clustering:.3f}, assortativity {found.assortativity:+.3f}"
+        f"{name}: {summary.edges:,} edges, {summary.triangles:,} triangles, clustering {summary.clustering:.3f}, "
+        f"on average {summary.average_clustering:.3f}, assortativity {summary.assortativity:+.3f}"
     )
 
 
@@ -108,10 +108,10 @@ def draw_degrees(panel: Axes, fit: Fit, graphs: Mapping[str, tuple[Ints, str]], 
     panel.set(xscale="log", yscale="log", xlabel="degree", ylabel=f"{nodes} with that degree or more", ylim=(0.7, None))
 
 
-def _triangles(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets: int) -> None:
+def _triangles(panel: Axes, noisy: Noisy | None, graphs: dict[str, Any], buckets: int) -> None:
     at = np.arange(buckets)
-    if asked is not None:
-        draw_noisy(panel, at, asked.values[:buckets], asked.scale)
+    if noisy is not None:
+        draw_noisy(panel, at, noisy.values[:buckets], noisy.scale)
     for name, (graph, style) in graphs.items():
         weights = middle(graph.at_nodes(), graph.degrees, shares(graph.degrees, buckets))
         panel.plot(at, weights, linewidth=1, markersize=5, label=name, fillstyle="none", **style)
@@ -119,20 +119,20 @@ def _triangles(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets
     panel.set(xlabel="degree, from", ylabel="weight of triangles at nodes")
 
 
-def _joint(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets: int) -> None:
+def _joint(panel: Axes, noisy: Noisy | None, graphs: dict[str, Any], buckets: int) -> None:
     upper = np.triu_indices(buckets)
     weights = {name: joint(graph.edges, shares(graph.degrees, buckets))[upper] for name, (graph, _) in graphs.items()}
-    values = None if asked is None else padded(asked.values, (buckets, buckets))[upper]
-    draw_cells(panel, values, 0.0 if asked is None else asked.scale, weights, graphs)
+    values = None if noisy is None else padded(noisy.values, (buckets, buckets))[upper]
+    draw_cells(panel, values, 0.0 if noisy is None else noisy.scale, weights, graphs)
     panel.set(xlabel="pairs of buckets, by what is fitted", ylabel="weight of edges")
 
 
 def padded(values: Floats, shape: tuple[int, ...]) -> Floats:
     """Answers for so many rows and columns; 0 where none was asked."""
-    found = np.zeros(shape)
+    cells = np.zeros(shape)
     part = tuple(slice(0, min(pair)) for pair in zip(shape, values.shape, strict=True))
-    found[part] = values[part]
-    return found
+    cells[part] = values[part]
+    return cells
 
 
 def draw_cells(

@@ -34,16 +34,16 @@ def by_chance(degrees: Ints, buckets: int) -> Floats:
     >>> by_chance(np.array([2, 2, 2]), 2).round(2).tolist()
     [[0.37, 0.75], [0.0, 0.37]]
     """
-    found, nodes = np.unique(degrees[degrees > 0], return_counts=True)
-    fit = found / math.sqrt(max(float(found @ nodes), 1.0))
+    distinct, nodes = np.unique(degrees[degrees > 0], return_counts=True)
+    fit = distinct / math.sqrt(max(float(distinct @ nodes), 1.0))
     for _ in range(ROUNDS):
         chance = np.outer(fit, fit) / (1 + np.outer(fit, fit))
-        wrong = found / np.maximum(chance @ nodes - np.diag(chance), LEAST)
+        wrong = distinct / np.maximum(chance @ nodes - np.diag(chance), LEAST)
         fit = fit * np.sqrt(wrong)
         if np.all(abs(wrong - 1) < NEAR):
             break
     edges = chance * (np.outer(nodes, nodes) - np.diag(nodes))
-    mix = shares(found, buckets)
+    mix = shares(distinct, buckets)
     ends = mix.T @ edges @ mix / 2
     return np.asarray(np.triu(ends) - np.diag(np.diag(ends)) / 2)
 
@@ -58,10 +58,10 @@ def smoothed(answers: Floats, scale: float, degrees: Ints) -> tuple[Floats, Floa
     buckets, upper = len(answers), np.triu_indices(len(answers))
     rows = np.eye(buckets)[upper[0]] + np.eye(buckets)[upper[1]]
     chance = np.maximum(by_chance(degrees, buckets)[upper], LEAST)
-    seen = np.concatenate([answers[upper], degrees @ shares(degrees, buckets) / 2])
+    observed = np.concatenate([answers[upper], degrees @ shares(degrees, buckets) / 2])
     sure = np.concatenate([np.full(len(chance), 0.5 / scale**2), np.ones(buckets)])
-    told = np.concatenate([np.eye(len(chance)), rows.T])
-    guesses = [_guess(chance, seen, sure, told, likeness(buckets, *how)) for how in product(SPREADS, REACHES)]
+    design = np.concatenate([np.eye(len(chance)), rows.T])
+    guesses = [_guess(chance, observed, sure, design, likeness(buckets, *how)) for how in product(SPREADS, REACHES)]
     surprise, means, deviations = map(np.array, zip(*guesses, strict=True))
     likely = np.exp(np.maximum(surprise.min() - surprise, LEAST_LIKELY))
     guess = likely @ means / likely.sum()
@@ -73,22 +73,26 @@ def smoothed(answers: Floats, scale: float, degrees: Ints) -> tuple[Floats, Floa
 def likeness(buckets: int, spread: float, reach: float) -> Floats:
     """How f goes together in two cells: by how far they are from each other, whichever end is named first."""
     i, j = np.triu_indices(buckets)
-    near = [(i[:, None] - one) ** 2 + (j[:, None] - two) ** 2 for one, two in ((i, j), (j, i))]
-    alike = np.exp(-np.array(near) / (2 * reach * reach)).sum(axis=0)
+    distances = [(i[:, None] - rows) ** 2 + (j[:, None] - columns) ** 2 for rows, columns in ((i, j), (j, i))]
+    alike = np.exp(-np.array(distances) / (2 * reach * reach)).sum(axis=0)
     size = np.sqrt(np.diag(alike))
     return np.asarray(spread**2 * alike / np.outer(size, size) + ROUGH**2 * np.eye(len(i)))
 
 
-def _guess(chance: Floats, seen: Floats, sure: Floats, told: Floats, prior: Floats) -> tuple[float, Floats, Floats]:
+def _guess(
+    chance: Floats, observed: Floats, sure: Floats, design: Floats, prior: Floats
+) -> tuple[float, Floats, Floats]:
     """How unlikely the answers are, the likeliest cells and their deviations, by Newton's and Laplace's methods."""
     inverse = np.linalg.inv(prior)
 
     def cost(f: Floats) -> float:
-        return float(sure @ (seen - told @ (chance * np.exp(f))) ** 2 + f @ inverse @ f) / 2
+        return float(sure @ (observed - design @ (chance * np.exp(f))) ** 2 + f @ inverse @ f) / 2
 
     def bend(f: Floats) -> tuple[Floats, Floats]:
-        slope = told * (chance * np.exp(f))
-        return inverse @ f - slope.T @ (sure * (seen - slope.sum(axis=1))), inverse + slope.T @ (sure[:, None] * slope)
+        slope = design * (chance * np.exp(f))
+        return inverse @ f - slope.T @ (sure * (observed - slope.sum(axis=1))), inverse + slope.T @ (
+            sure[:, None] * slope
+        )
 
     f, now = np.zeros(len(chance)), cost(np.zeros(len(chance)))
     for _ in range(ROUNDS):

@@ -45,17 +45,17 @@ class Summary:
     @classmethod
     def of(cls, edges: Ints, triangles: Ints, degrees: Ints) -> Summary:
         """Of the edges of a graph, the triangles at its nodes, and their degrees."""
-        seen = degrees > 0
+        joined = degrees > 0
         pairs = (degrees * (degrees - 1)) / 2
         local = triangles / np.maximum(pairs, 1)
         return cls(
-            int(seen.sum()),
+            int(joined.sum()),
             len(edges),
             int(triangles.sum()) // 3,
             float(triangles.sum() / max(pairs.sum(), 1)),
-            float(local[seen].mean()) if seen.any() else 0.0,
+            float(local[joined].mean()) if joined.any() else 0.0,
             assortativity(degrees[edges].astype(float)),
-            float(degrees[seen].var()) if seen.any() else 0.0,
+            float(degrees[joined].var()) if joined.any() else 0.0,
         )
 
 

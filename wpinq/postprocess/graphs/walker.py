@@ -64,11 +64,11 @@ class Walker:
         self.degrees = self.graph.degrees
         ends = np.concatenate([edges, edges[:, ::-1]])
         order = np.argsort(ends[:, 0], kind="stable")
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order))
+        inverse = np.empty(len(order), np.int32)
+        inverse[order] = np.arange(len(order))
         starts = np.concatenate([[0], np.cumsum(self.degrees)]).astype(np.int64)
         self._owner, self._other = (np.ascontiguousarray(ends[order, side], np.int32) for side in (0, 1))
-        mate = np.concatenate([place[len(edges) :], place[: len(edges)]])[order]
+        mate = np.concatenate([inverse[len(edges) :], inverse[: len(edges)]])[order]
         self._rows = (starts, self._owner, self._other, mate)
         self.triangles = self.graph.at_nodes()
         self._mix = shares(self.degrees, self.buckets)
@@ -88,8 +88,8 @@ class Walker:
     @property
     def crowded(self) -> int:
         """Edges at which paths weigh more than one: there the query keeps a part of them, and counts less."""
-        places = np.arange(len(self._owner))
-        return int(np.count_nonzero(self._crowd[places < self._rows[3]] > ONE))
+        slots = np.arange(len(self._owner))
+        return int(np.count_nonzero(self._crowd[slots < self._rows[3]] > ONE))
 
     def counts(self, fine: Fine | None = None) -> Floats:
         """What the queries weigh on the graph as it is now, in one row."""
@@ -105,9 +105,9 @@ class Walker:
         self.gap = self.counts(target.fine) - target.wanted
         answers = (self.gap, target.weight, target.slack, np.zeros(len(self.gap) + 9 * self.graph.nodes + 9))
         ranks = target.fine.ranks(self.degrees).astype(np.int32)
-        kept = (self.triangles, self._crowd)
+        state = (self.triangles, self._crowd)
         limits = (self.buckets, ONE, len(target.fine.pairs), len(target.fine.triples), wedges, steps)
-        return walk((self._rows, kept, (*self._nodes, ranks)), answers, self._room, limits, self.rng)
+        return walk((self._rows, state, (*self._nodes, ranks)), answers, self._room, limits, self.rng)
 
 
 def buckets_of(degrees: npt.ArrayLike) -> int:

@@ -26,34 +26,34 @@ def kind_of(declared: str) -> Kind:
     return next((kind for word, kind in WORDS if word in declared.upper()), Kind.ANY)
 
 
-def selected(column: Column, own: Kind) -> str:
+def selected(column: Column, stored_kind: Kind) -> str:
     """Two cells: the value, null unless it is stored as its column's type, and how it is stored."""
     name = quoted(column.name)
-    if own is Kind.ANY:
+    if stored_kind is Kind.ANY:
         return f"{name}, typeof({name})"
-    if own in TEXTS:
+    if stored_kind in TEXTS:
         return f"CASE typeof({name}) WHEN 'text' THEN {name} END, 0"
-    if own is Kind.FLOAT:
+    if stored_kind is Kind.FLOAT:
         return f"CASE WHEN typeof({name}) IN ('integer', 'real') THEN CAST({name} AS REAL) END, 0"
-    if own is Kind.BOOL:
+    if stored_kind is Kind.BOOL:
         return f"CASE WHEN typeof({name}) = 'integer' AND {name} IN (0, 1) THEN {name} END, 0"
-    return f"CASE typeof({name}) WHEN '{STORED[own]}' THEN {name} END, 0"
+    return f"CASE typeof({name}) WHEN '{STORED[stored_kind]}' THEN {name} END, 0"
 
 
-def decoded(cells: Sequence[Sequence[Any]], column: Column, own: Kind) -> pl.Series:
+def decoded(cells: Sequence[Sequence[Any]], column: Column, native: Kind) -> pl.Series:
     """A column from what was selected for it."""
     import pyarrow as pa
 
     result, stored = cells
-    if own is Kind.ANY:
+    if native is Kind.ANY:
         return values.column(map(_value, result, stored), column)
-    if own in TEXTS:
+    if native in TEXTS:
         text = pa.chunked_array([pa.array(result, pa.binary())])
         return convert.from_field(text, Column(column.name, column.kind))
-    series = pl.Series(column.name, result, dtype=polars_type(Kind.INT if own is Kind.BOOL else own))
-    if own is Kind.FLOAT and column.kind is Kind.INT:
+    series = pl.Series(column.name, result, dtype=polars_type(Kind.INT if native is Kind.BOOL else native))
+    if native is Kind.FLOAT and column.kind is Kind.INT:
         series = series.set(series.floor() != series, None)
-    return series.cast(polars_type(own)).cast(polars_type(column.kind), strict=False)
+    return series.cast(polars_type(native)).cast(polars_type(column.kind), strict=False)
 
 
 def _value(cell: Any, stored: bytes) -> Any:

@@ -41,16 +41,16 @@ class DuckDb:
         Raises:
             SourceError: It is no DuckDB file, or has no such table or columns, or DuckDB is not installed.
         """
-        found = Files.find(self.path, "duckdb")
+        files = Files.find(self.path, "duckdb")
         log = Path(f"{self.path}.wal")
         if log.exists():  # what was written last and is not in the file yet
             logged = Files.find(log, "duckdb")
-            found = Files(found.given, "duckdb", (*found.files, *logged.files), found.path)
+            files = Files(files.given, "duckdb", (*files.files, *logged.files), files.path)
         with _rows(self, "*", "LIMIT 0") as (batches, connection):
             schema = batches.schema
             stored = connection.execute(STORED, [self.table]).fetchone() is not None
         types = {field.name: field.type for field in schema}
-        return DuckDbReader(found, arrays.schema_of(types, schema.names, columns, str(self.path)), self, stored)
+        return DuckDbReader(files, arrays.schema_of(types, schema.names, columns, str(self.path)), self, stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +58,17 @@ class DuckDbReader(FileReader):
     """Rows of a table or view of a DuckDB file.
 
     Attributes:
-        place: Where they are.
+        source_table: Where they are.
         stored: Whether it is a table of stored cells alone, none of which is computed when it is read.
     """
 
-    place: DuckDb
+    source_table: DuckDb
     stored: bool
 
     @property
     def name(self) -> str:
         """The file's and the table's name."""
-        return f"{self.found.name}:{self.place.table}"
+        return f"{self.source.name}:{self.source_table.table}"
 
     @property
     def title(self) -> str:
@@ -78,7 +78,7 @@ class DuckDbReader(FileReader):
     @property
     def way(self) -> tuple[object, ...]:
         """The table."""
-        return (type(self).__name__, self.place.table)
+        return (type(self).__name__, self.source_table.table)
 
     def content(self, key: bytes = b"") -> None:
         """Its rows tell: a file changes when its log of writes is merged, or it is compacted."""
@@ -91,7 +91,7 @@ class DuckDbReader(FileReader):
         Of a view all columns are read, whichever are wanted: else a value on which one of them fails would make some
         questions fail and not others.
         """
-        schema = wanted(self.schema, columns, self.found.given)
+        schema = wanted(self.schema, columns, self.source.given)
         if share[0]:
             return
         for batch in self.raw(schema if self.stored else self.schema):
@@ -111,7 +111,7 @@ class DuckDbReader(FileReader):
     def raw(self, schema: Schema) -> Iterator[Any]:
         """All record batches, as DuckDB gives them."""
         self.check()
-        with _rows(self.place, ", ".join(map(quoted, schema.names)), "") as (batches, _):
+        with _rows(self.source_table, ", ".join(map(quoted, schema.names)), "") as (batches, _):
             yield from batches
         self.check()
 
@@ -135,7 +135,7 @@ def from_url(url: str) -> DuckDb:
 
 
 @contextmanager
-def _rows(place: DuckDb, columns: str, limit: str) -> Iterator[tuple[Any, Any]]:
+def _rows(table: DuckDb, columns: str, limit: str) -> Iterator[tuple[Any, Any]]:
     """The rows of a table as batches, and the connection.
 
     It reads nothing but the file: a view that takes its rows from other files, or from objects in this process, fails.
@@ -146,15 +146,15 @@ def _rows(place: DuckDb, columns: str, limit: str) -> Iterator[tuple[Any, Any]]:
     try:
         import duckdb as library
     except ImportError:
-        raise SourceError(f"{place.path}: reading it needs DuckDB: pip install duckdb.") from None
+        raise SourceError(f"{table.path}: reading it needs DuckDB: pip install duckdb.") from None
     import pyarrow as pa
 
     try:
-        with closing(library.connect(str(place.path), read_only=True, config=dict(ALONE))) as connection:
-            query = f"SELECT {columns} FROM {quoted(place.table)} {limit}"  # noqa: S608  names are quoted
+        with closing(library.connect(str(table.path), read_only=True, config=dict(ALONE))) as connection:
+            query = f"SELECT {columns} FROM {quoted(table.table)} {limit}"  # noqa: S608  names are quoted
             yield pa.RecordBatchReader.from_stream(connection.sql(query)), connection
     except (library.Error, pa.ArrowException, OSError):  # of a block that is damaged, say, which Arrow's stream tells
         raise SourceError(
-            f"{place.path}, table {place.table!r}: cannot be read; is it a DuckDB file that has this table, and that "
+            f"{table.path}, table {table.table!r}: cannot be read; is it a DuckDB file that has this table, and that "
             "nobody else writes to?"
         ) from None

@@ -107,8 +107,8 @@ class Postgres:
 
         types = {item.name: item.type if native[item.name] in NATIVE else pa.string() for item in result}
         schema = arrays.schema_of(types, result.names, columns, self.where)
-        given = {} if columns is None else declared(columns)
-        numbers = {name for name, type_ in native.items() if type_ == "numeric" and given.get(name) is None}
+        declared_kinds = {} if columns is None else declared(columns)
+        numbers = {name for name, type_ in native.items() if type_ == "numeric" and declared_kinds.get(name) is None}
         kinds = (replace(column, kind=Kind.FLOAT) if column.name in numbers else column for column in schema)
         return PostgresReader(Schema(tuple(kinds)), self, native, stored)
 
@@ -163,14 +163,14 @@ class PostgresReader(ObjectReader):
 
     Attributes:
         schema: All columns with their kinds.
-        place: Where they are.
+        rows_of: Where they are.
         native: The server's types.
         stored: Whether it is a table of stored rows, of the server's own types, which nothing in between computes.
         lasting: It outlives this process, so its ledger must too.
     """
 
     schema: Schema
-    place: Postgres
+    rows_of: Postgres
     native: dict[str, str] = field(repr=False)
     stored: bool
     lasting: bool = True
@@ -178,7 +178,7 @@ class PostgresReader(ObjectReader):
     @property
     def name(self) -> str:
         """The table's name."""
-        return self.place.table or "query"
+        return self.rows_of.table or "query"
 
     @property
     def title(self) -> str:
@@ -188,19 +188,19 @@ class PostgresReader(ObjectReader):
     @property
     def way(self) -> tuple[object, ...]:
         """The table or the query."""
-        return (type(self).__name__, self.place.table, self.place.query)
+        return (type(self).__name__, self.rows_of.table, self.rows_of.query)
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`. The first share reads everything: rows have no fixed order."""
-        schema = wanted(self.schema, columns, self.place.where)
+        schema = wanted(self.schema, columns, self.rows_of.where)
         if share[0]:
             return
         chosen = ", ".join(self._selected(name) for name in schema.names)
-        with _connection(self.place) as cursor:
+        with _connection(self.rows_of) as cursor:
             cursor.adbc_statement.set_options(**{BATCH: str(CHUNK)})
-            cursor.execute(f"SELECT {chosen} FROM {self.place.rows}")  # noqa: S608  names are quoted, the query is the curator's
+            cursor.execute(f"SELECT {chosen} FROM {self.rows_of.rows}")  # noqa: S608  names are quoted, the query is the curator's
             for batch in cursor.fetch_record_batch():
                 cells = zip(batch.columns, schema, strict=True)
                 yield in_columns([arrays.column(array, column) for array, column in cells])
@@ -231,7 +231,7 @@ def quoted(name: str) -> str:
 
 
 @contextmanager
-def _connection(place: Postgres) -> Iterator[Any]:
+def _connection(table: Postgres) -> Iterator[Any]:
     """A cursor in a read-only transaction that sees one snapshot.
 
     Raises:
@@ -241,13 +241,13 @@ def _connection(place: Postgres) -> Iterator[Any]:
     from adbc_driver_postgresql import dbapi
 
     try:
-        with dbapi.connect(place.url) as connection, connection.cursor() as cursor:
+        with dbapi.connect(table.url) as connection, connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield cursor
     except SourceError:
         raise
     except Exception as error:  # noqa: BLE001  a driver may raise anything
-        raise SourceError(f"{place.where}: {reason(error)}.") from None
+        raise SourceError(f"{table.where}: {reason(error)}.") from None
 
 
 def reason(error: Exception) -> str:

@@ -62,10 +62,10 @@ class Sqlite:
         if not names:
             raise SourceError(f"{self.where}: there is no such table.")
         check_names(names, self.where)
-        own = {name: kind_of(str(row[2], "utf-8", "replace")) for name, row in zip(names, result, strict=True)}
-        schema = chosen(own, columns, self.where)
+        native = {name: kind_of(str(row[2], "utf-8", "replace")) for name, row in zip(names, result, strict=True)}
+        schema = chosen(native, columns, self.where)
         for column in schema:
-            kind = own[column.name]
+            kind = native[column.name]
             if (
                 column.kind is not kind
                 and kind not in (Kind.ANY, Kind.TEXT)
@@ -74,7 +74,7 @@ class Sqlite:
                 raise SourceError(f"{self.where}: the column {column.name!r} is {kind.value} and cannot be read as "
                                   f"{column.kind.value}.")  # fmt: skip
         plain = stored is not None and not VIRTUAL.match(stored[0] or b"")
-        return SqliteReader(schema, self, own, self.path.resolve(), opened, plain)
+        return SqliteReader(schema, self, native, self.path.resolve(), opened, plain)
 
 
 @takes(path=PATH, table=NAME | NOTHING, query=NAME | NOTHING)
@@ -117,8 +117,8 @@ class SqliteReader:
 
     Attributes:
         schema: All columns with their kinds.
-        place: Where they are.
-        own: The kinds that the columns are declared with.
+        rows_of: Where they are.
+        native: The kinds that the columns are declared with.
         path: The file itself, where links end.
         opened: The version that was opened.
         plain: Whether it is a table whose cells are stored, so that to read one cannot fail on what it holds. What is
@@ -126,8 +126,8 @@ class SqliteReader:
     """
 
     schema: Schema
-    place: Sqlite
-    own: dict[str, Kind] = field(repr=False)
+    rows_of: Sqlite
+    native: dict[str, Kind] = field(repr=False)
     path: Path
     opened: str = field(repr=False)
     plain: bool
@@ -135,7 +135,7 @@ class SqliteReader:
     @property
     def name(self) -> str:
         """The file's and the table's name."""
-        return plain(f"{self.path.name}:{self.place.table or 'query'}")
+        return plain(f"{self.path.name}:{self.rows_of.table or 'query'}")
 
     @property
     def title(self) -> str:
@@ -145,7 +145,7 @@ class SqliteReader:
     @property
     def way(self) -> tuple[object, ...]:
         """The table or the query."""
-        return (type(self).__name__, self.place.table, self.place.query)
+        return (type(self).__name__, self.rows_of.table, self.rows_of.query)
 
     @property
     def total_bytes(self) -> None:
@@ -162,12 +162,12 @@ class SqliteReader:
 
     def check(self) -> None:
         """Refuse a file that is no longer as it was opened."""
-        with _connection(self.place):
+        with _connection(self.rows_of):
             self._check()
 
     def _check(self) -> None:
         if _version(self.path) != self.opened:
-            raise ChangedError(CHANGED.format(self.place.where))
+            raise ChangedError(CHANGED.format(self.rows_of.where))
 
     def state(self) -> str | None:
         """Path, inode, size and times of the file and of its log of writes now."""
@@ -199,25 +199,25 @@ class SqliteReader:
         Raises:
             SourceError: It cannot be read, or is not what was opened; checked inside the transaction that reads it.
         """
-        schema = wanted(self.schema, columns, self.place.where)
+        schema = wanted(self.schema, columns, self.rows_of.where)
         if share[0]:
             return
         read = schema if self.plain else self.schema
-        chosen = ", ".join(selected(column, self.own[column.name]) for column in read)
-        with _connection(self.place) as cursor:
+        chosen = ", ".join(selected(column, self.native[column.name]) for column in read)
+        with _connection(self.rows_of) as cursor:
             self._check()
             cursor.execute(f"SELECT {chosen} FROM {self._rows}")  # noqa: S608  names are quoted, the query is the curator's
             while result := cursor.fetchmany(ROWS_PER_FETCH):
                 cells = list(zip(*result, strict=True))
                 yield in_columns(
-                    [decoded(cells[2 * place : 2 * place + 2], column, self.own[column.name])
-                     for place, column in enumerate(read)]
+                    [decoded(cells[2 * index : 2 * index + 2], column, self.native[column.name])
+                     for index, column in enumerate(read)]
                 ).select(schema.names)  # fmt: skip
 
     @property
     def _rows(self) -> str:
         """What stands after FROM."""
-        return quoted(self.place.table) if self.place.table is not None else "temp.wpinq_rows"
+        return quoted(self.rows_of.table) if self.rows_of.table is not None else "temp.wpinq_rows"
 
 
 def _files(path: Path) -> list[Path]:
@@ -238,26 +238,26 @@ def _version(path: Path) -> str:
 
 
 @contextmanager
-def _connection(place: Sqlite) -> Iterator[sqlite3.Cursor]:
+def _connection(table: Sqlite) -> Iterator[sqlite3.Cursor]:
     """A cursor in a transaction of a connection that cannot write; text comes as bytes, which need not be UTF-8.
 
     Raises:
         SourceError: Instead of any other error, which may quote records.
     """
-    if not place.path.is_file():
-        raise SourceError(f"{place.path}: no such file.")
+    if not table.path.is_file():
+        raise SourceError(f"{table.path}: no such file.")
     try:
         with closing(
-            sqlite3.connect(f"file:{quote(os.fsencode(place.path.resolve()))}?mode=ro", uri=True)
+            sqlite3.connect(f"file:{quote(os.fsencode(table.path.resolve()))}?mode=ro", uri=True)
         ) as connection:
             connection.text_factory = bytes
             connection.isolation_level = None
             cursor = connection.cursor()
-            if place.query is not None:
-                cursor.execute(f"CREATE TEMP VIEW wpinq_rows AS {place.query}")
+            if table.query is not None:
+                cursor.execute(f"CREATE TEMP VIEW wpinq_rows AS {table.query}")
             cursor.execute("BEGIN")
             cursor.execute("SELECT 1 FROM sqlite_schema").fetchone()  # only from the first look on it stays as it is
             yield cursor
     except (sqlite3.Error, sqlite3.Warning, OSError, OverflowError, UnicodeDecodeError) as error:
-        raise SourceError(f"{place.where}: it cannot be read ({type(error).__name__}); is it an SQLite file that holds "
+        raise SourceError(f"{table.where}: it cannot be read ({type(error).__name__}); is it an SQLite file that holds "
                           "what is asked for?") from None  # fmt: skip

@@ -58,9 +58,9 @@ def schema_of(types: Mapping[str, pa.DataType | None], names: list[str], columns
     schema = chosen(result, columns, where)
     for column in schema:
         if not compatible(types[column.name], column.kind):
-            own = types[column.name]
+            native = types[column.name]
             raise SourceError(
-                f"{where}: the column {column.name!r} is {own} and cannot be read as {column.kind.value}."
+                f"{where}: the column {column.name!r} is {native} and cannot be read as {column.kind.value}."
             )
     return schema
 
@@ -108,17 +108,17 @@ def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
 
     if type_ is None:
         return True
-    own, type_ = public_kind(type_), storage(type_)
-    if fits(own, kind):
+    native, type_ = public_kind(type_), storage(type_)
+    if fits(native, kind):
         return True
     if types.is_uint64(type_):
         return kind in {Kind.INT, Kind.FLOAT, Kind.TEXT}
     return kind is Kind.TEXT and types.is_decimal(type_)
 
 
-def fits(own: Kind | None, kind: Kind) -> bool:
+def fits(native: Kind | None, kind: Kind) -> bool:
     """Whether every column of the one kind can be read as the other."""
-    return own is kind or own is Kind.TEXT or (own, kind) in CASTS
+    return native is kind or native is Kind.TEXT or (native, kind) in CASTS
 
 
 def frame(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
@@ -131,14 +131,14 @@ def frame(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
     return in_columns([column(array, item) for array, item in zip(cells, schema, strict=True)])
 
 
-def _counted(array: pa.DictionaryArray, one: Column) -> pl.DataFrame:
+def _counted(array: pa.DictionaryArray, column_: Column) -> pl.DataFrame:
     import numpy as np
 
-    places = series(array.indices)
-    result, missing = column(array.dictionary, one), places.null_count()
+    codes = series(array.indices)
+    result, missing = column(array.dictionary, column_), codes.null_count()
     if missing:
-        places, result = places.drop_nulls(), result.extend_constant(None, 1)
-    counts = np.bincount(places.to_numpy(), minlength=len(result))
+        codes, result = codes.drop_nulls(), result.extend_constant(None, 1)
+    counts = np.bincount(codes.to_numpy(), minlength=len(result))
     counts[-1:] += missing
     frame = in_columns([result, pl.Series(WEIGHT, counts, dtype=pl.Int64)])
     return frame if counts.all() else frame.filter(pl.col(WEIGHT) != 0)
@@ -149,7 +149,7 @@ def column(array: pa.Array, column: Column) -> pl.Series:
     import pyarrow as pa
 
     array = plain(array)
-    type_, kind, own = array.type, column.kind, public_kind(array.type)
+    type_, kind, native = array.type, column.kind, public_kind(array.type)
     if pa.types.is_null(type_):
         return pl.Series(column.name, [], polars_type(kind)).extend_constant(None, len(array))
     if kind is Kind.ANY:
@@ -157,23 +157,25 @@ def column(array: pa.Array, column: Column) -> pl.Series:
     if pa.types.is_decimal(type_) and kind is Kind.TEXT:
         return series(array.cast(pa.large_string()), column.name)
     if pa.types.is_decimal(type_):
-        return declared(decimals.numbers(array).alias(column.name), own, kind)
+        return declared(decimals.numbers(array).alias(column.name), native, kind)
     if pa.types.is_uint64(type_):
         return series(array, column.name).cast(polars_type(kind), strict=False)
-    if own is Kind.BYTES and kind is not own:  # a file whose schema of Arrow calls them texts (`decode.all_plain`)
+    if (
+        native is Kind.BYTES and kind is not native
+    ):  # a file whose schema of Arrow calls them texts (`decode.all_plain`)
         return declared(valid_text(array.cast(pa.large_binary()), column.name), Kind.TEXT, kind)
-    return declared(_natural(array, own).alias(column.name), own, kind)
+    return declared(_natural(array, native).alias(column.name), native, kind)
 
 
-def declared(natural: pl.Series, own: Kind | None, kind: Kind) -> pl.Series:
+def declared(natural: pl.Series, native: Kind | None, kind: Kind) -> pl.Series:
     """A column of one kind as a column of a compatible kind."""
-    if own is kind:
+    if native is kind:
         return natural
-    if own is Kind.TEXT:
+    if native is Kind.TEXT:
         return parse_column(natural, kind)
-    if own is Kind.FLOAT and kind is Kind.INT:
+    if native is Kind.FLOAT and kind is Kind.INT:
         natural = natural.set(natural.floor() != natural, None)
-    if own is Kind.INSTANT:
+    if native is Kind.INSTANT:
         return natural.dt.replace_time_zone(None)  # they are in UTC
     return natural.cast(polars_type(kind), strict=False)
 
@@ -197,27 +199,27 @@ def plain(array: pa.Array) -> pa.Array:
             return array
 
 
-def _natural(array: pa.Array, own: Kind | None) -> pl.Series:
+def _natural(array: pa.Array, native: Kind | None) -> pl.Series:
     """A column of the type's own kind."""
     import pyarrow as pa
 
-    if own is Kind.TEXT:
+    if native is Kind.TEXT:
         if pa.types.is_large_string(array.type):
             return valid_text(array.view(pa.large_binary()))
         return valid_text(array.view(pa.binary()) if pa.types.is_string(array.type) else array.cast(pa.binary_view()))
-    if own is Kind.BYTES:
+    if native is Kind.BYTES:
         return series(array.cast(pa.large_binary()))
-    if own is Kind.DATE:
+    if native is Kind.DATE:
         return series(array.cast(pa.date32(), safe=False))
-    if own in (Kind.TIME, Kind.INSTANT, Kind.SPAN):
+    if native in (Kind.TIME, Kind.INSTANT, Kind.SPAN):
         narrow = array.type.bit_width == 32
         return _microseconds(
             series(array.cast(pa.int32()) if narrow else array.cast(pa.int64())), array.type.unit
-        ).cast(polars_type(own))
+        ).cast(polars_type(native))
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
-    assert own is not None  # noqa: S101  such a column is not in a schema
-    return series(array).cast(polars_type(own))
+    assert native is not None  # noqa: S101  such a column is not in a schema
+    return series(array).cast(polars_type(native))
 
 
 def _microseconds(ticks: pl.Series, unit: str) -> pl.Series:

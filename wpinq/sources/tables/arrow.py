@@ -17,7 +17,7 @@ from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns
 from wpinq.sources.readers import ran
 from wpinq.sources.tables import arrays
-from wpinq.sources.tables.tuples import TupleReader, kept
+from wpinq.sources.tables.tuples import TupleReader, held_frames
 
 ROWS_PER_FRAME = 1 << 19  # rows of a frame
 WHERE = "the table"
@@ -55,7 +55,7 @@ class TableReader(ObjectReader):
     def copied(self) -> TableReader | TupleReader:
         """A pandas frame is copied; columns of a Polars frame never change, but may be put in another one's place."""
         if _is_pandas(self.table):
-            return kept(self.batches(self.schema.names), self.schema)
+            return held_frames(self.batches(self.schema.names), self.schema)
         return replace(self, table=self.table.clone()) if isinstance(self.table, pl.DataFrame) else self
 
     def run_once(self) -> None:
@@ -212,12 +212,12 @@ def _whole_batches(table: Any) -> Iterator[Any]:
 def _pandas_slices(table: Any, names: list[str]) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
 
-    places = {str(name): place for place, name in enumerate(table.columns)}
+    positions = {str(name): position for position, name in enumerate(table.columns)}
     for start in range(0, len(table), ROWS_PER_FRAME):
         part = table.iloc[start : start + ROWS_PER_FRAME]
         cells = {}
         for name in names:
-            column = part.iloc[:, places[name]]
+            column = part.iloc[:, positions[name]]
             if _holds_objects(column.dtype):
                 column = column.astype(object)
                 cells[name] = column.where(column.notna(), None).tolist()
@@ -249,7 +249,7 @@ def _with_index(table: Any) -> Any:
     both = [str(name) for name in names if name in table.columns]
     if both:
         raise SourceError(f"{WHERE}: {listed(both)} names a level of the index and a column; rename one of them.")
-    left = [place for place, name in enumerate(names) if name is None]
+    left = [level for level, name in enumerate(names) if name is None]
     return (table.droplevel(left) if left else table).reset_index(names=[name for name in names if name is not None])
 
 

@@ -33,19 +33,21 @@ def kind_of(type_: pa.DataType) -> Kind:
 def numbers(array: pa.Array) -> pl.Series:
     """An array of decimals of 128 or 256 bits as a column of its kind."""
     type_ = array.type
-    own = kind_of(type_)
+    native = kind_of(type_)
     if type_.bit_width != 128 or not 0 <= type_.scale <= PLACES:
-        read = int if own is Kind.INT else float
-        return pl.Series([None if one is None else read(one) for one in array.to_pylist()], dtype=polars_type(own))
+        read = int if native is Kind.INT else float
+        return pl.Series(
+            [None if number is None else read(number) for number in array.to_pylist()], dtype=polars_type(native)
+        )
     low, high = _words(array)
     held = pl.Series(array.is_valid().to_numpy(zero_copy_only=False))
-    if own is Kind.INT:
+    if native is Kind.INT:
         return pl.Series(low).set(~held, None)
-    found = low / 10.0**type_.scale
+    quotients = low / 10.0**type_.scale
     far = np.flatnonzero(held.to_numpy() & ((high != low >> 63) | (np.abs(low) > EXACT)))
     if len(far):
-        found[far] = [float(array[place].as_py()) for place in far.tolist()]
-    return pl.Series(found).set(~held, None)
+        quotients[far] = [float(array[index].as_py()) for index in far.tolist()]
+    return pl.Series(quotients).set(~held, None)
 
 
 def _words(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:

@@ -85,8 +85,8 @@ def frames(
         if dict(scan.collect_schema()) != types:
             raise RefusedError
         for rows in [None] if heights is None else _units(heights):
-            found = scan.slice(start, rows).collect_batches(chunk_size=ROWS_PER_FRAME, maintain_order=True)
-            while (frame := next(found, None)) is not None:
+            batches = scan.slice(start, rows).collect_batches(chunk_size=ROWS_PER_FRAME, maintain_order=True)
+            while (frame := next(batches, None)) is not None:
                 yield frame
             start += rows or 0
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
@@ -115,5 +115,5 @@ def canonical(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
 
 
 def _column(series: pl.Series, wanted: Kind) -> pl.Series:
-    own = kind(series.dtype)
-    return declared(series.cast(polars_type(own)), own, wanted)
+    native = kind(series.dtype)
+    return declared(series.cast(polars_type(native)), native, wanted)

@@ -45,11 +45,11 @@ class HiveReader(FileReader):
     @property
     def way(self) -> tuple[object, ...]:
         """The format, and the columns in the paths."""
-        return (type(self).__name__, self.found.form, *self.values[0])
+        return (type(self).__name__, self.source.form, *self.values[0])
 
     def content(self, key: bytes = b"") -> bytes:
         """That of the files, and of the values in their paths, which are data as well."""
-        paths = hashlib.blake2b(repr([list(told.items()) for told in self.values]).encode(), key=key)
+        paths = hashlib.blake2b(repr([list(values.items()) for values in self.values]).encode(), key=key)
         return (FileReader.content(self, key) or b"") + paths.digest()
 
     def prove(self, share: tuple[int, int] = (0, 1)) -> None:
@@ -61,17 +61,17 @@ class HiveReader(FileReader):
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`. Of each file a share is read."""
-        schema = wanted(self.schema, columns, self.found.given)
+        schema = wanted(self.schema, columns, self.source.given)
         for reader, values in zip(self.inner, self.values, strict=True):
             inside = [name for name in schema.names if name not in values] or [reader.schema.names[0]]
-            told = [in_path(schema[name], value) for name, value in values.items() if name in schema]
+            columns_in_path = [in_path(schema[name], value) for name, value in values.items() if name in schema]
             for frame in reader.batches(inside, share=share, progress=progress):
                 height = frame.height
-                filled = [one.new_from_index(0, height) for one in told]
+                filled = [column.new_from_index(0, height) for column in columns_in_path]
                 yield frame.with_columns(filled).select(schema.names)
 
 
-def open_tables(found: Files, columns: Columns) -> Reader:
+def open_tables(source: Files, columns: Columns) -> Reader:
     """Open Parquet or Arrow files, with the columns in the paths of those below a directory.
 
     Raises:
@@ -80,29 +80,29 @@ def open_tables(found: Files, columns: Columns) -> Reader:
     from wpinq.sources.tables.ipc import open_arrow
     from wpinq.sources.tables.parquet import open_parquet
 
-    open_one = open_arrow if found.form == "arrow" else open_parquet
-    values = tuple(_in_path(found, file) for file in found.files)
-    for file, told in zip(found.files, values, strict=True):
-        if list(told) != list(values[0]):
-            raise SourceError(f"{file.given}: its path has the columns {listed(told)}, and that of the first file "
+    open_one = open_arrow if source.form == "arrow" else open_parquet
+    values = tuple(_in_path(source, file) for file in source.files)
+    for file, named in zip(source.files, values, strict=True):
+        if list(named) != list(values[0]):
+            raise SourceError(f"{file.given}: its path has the columns {listed(named)}, and that of the first file "
                               f"{listed(values[0])}.")  # fmt: skip
     if not values[0]:
-        return open_one(found, columns)
-    own = dict.fromkeys(values[0], Kind.TEXT)
-    whole = open_one(found, None).schema
-    both = [name for name in own if name in whole]
+        return open_one(source, columns)
+    in_paths = dict.fromkeys(values[0], Kind.TEXT)
+    whole = open_one(source, None).schema
+    both = [name for name in in_paths if name in whole]
     if both:
-        raise SourceError(f"{found.given}: the columns {listed(both)} stand in the paths and in the files.")
-    schema = chosen({column.name: column.kind for column in whole} | own, columns, found.given)
-    inside = {column.name: column.kind.value for column in schema if column.name not in own and column.kind is not
+        raise SourceError(f"{source.given}: the columns {listed(both)} stand in the paths and in the files.")
+    schema = chosen({column.name: column.kind for column in whole} | in_paths, columns, source.given)
+    inside = {column.name: column.kind.value for column in schema if column.name not in in_paths and column.kind is not
               Kind.ANY and column.kind is not whole[column.name].kind}  # fmt: skip
-    readers = tuple(open_one(replace(found, files=(file,)), inside or None) for file in found.files)
-    return HiveReader(found, schema, readers, values)
+    readers = tuple(open_one(replace(source, files=(file,)), inside or None) for file in source.files)
+    return HiveReader(source, schema, readers, values)
 
 
-def _in_path(found: Files, file: File) -> dict[str, str | None]:
+def _in_path(source: Files, file: File) -> dict[str, str | None]:
     """The columns in a file's path below the directory that was given."""
-    top = Path(found.given)
+    top = Path(source.given)
     if not top.is_dir():
         return {}
     parts = [part.partition("=") for part in Path(file.given).relative_to(top).parts[:-1]]

@@ -33,18 +33,18 @@ class ArrowReader(FileReader):
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`. The shares are made of record batches."""
-        schema = wanted(self.schema, columns, self.found.given)
+        schema = wanted(self.schema, columns, self.source.given)
         for batch in self._parts(schema, share, progress):
-            with _decoding(self.found.given):
+            with _decoding(self.source.given):
                 frame = arrays.frame(batch, schema)
             yield frame
 
     def prove(self, share: tuple[int, int] = (0, 1)) -> None:
         """Decompress every buffer, and see that each text ends behind its beginning."""
         for batch in self._parts(self.schema, share, None):
-            with _decoding(self.found.given):
+            with _decoding(self.source.given):
                 for array in batch.columns:
-                    _check_places(array)
+                    _check_offsets(array)
 
     def raw(self, schema: Schema) -> Iterator[Any]:
         """All record batches, as the files hold them."""
@@ -52,7 +52,7 @@ class ArrowReader(FileReader):
 
     def _parts(self, schema: Schema, share: tuple[int, int], progress: Callable[[int], None] | None) -> Iterator[Any]:
         number = 0
-        for file, stream in zip(self.found.files, self.streams, strict=True):
+        for file, stream in zip(self.source.files, self.streams, strict=True):
             file.check()
             with _decoding(file.given), _opened(file, stream) as (_, batches):
                 for batch in batches():
@@ -65,22 +65,22 @@ class ArrowReader(FileReader):
                 progress(file.size)
 
 
-def open_arrow(found: Files, columns: Columns) -> ArrowReader:
+def open_arrow(source: Files, columns: Columns) -> ArrowReader:
     """Open Arrow files.
 
     Raises:
         SourceError: One is no Arrow file, they differ in their columns, or columns are not declared well.
     """
     schemas, streams = [], []
-    for file in found.files:
+    for file in source.files:
         with reading(file.given), file.path.open("rb") as opened:
             streams.append(opened.read(6) != b"ARROW1")
         with _decoding(file.given), _opened(file, streams[-1]) as (schema, _):
             schemas.append(schema)
-    return ArrowReader(found, columns_alike(found, schemas, columns), tuple(streams))
+    return ArrowReader(source, columns_alike(source, schemas, columns), tuple(streams))
 
 
-def _check_places(array: Any) -> None:
+def _check_offsets(array: Any) -> None:
     """Make sure that the places of texts, bytes and lists lie in order within their buffers.
 
     What a text holds is not looked at: one that is no UTF-8 is null.
@@ -97,20 +97,20 @@ def _check_places(array: Any) -> None:
     elif types.is_large_string(type_) or types.is_large_binary(type_):
         array.view(pa.large_binary()).validate(full=True)
     elif types.is_dictionary(type_):
-        _check_places(array.dictionary)
+        _check_offsets(array.dictionary)
         ends = compute.min_max(array.indices)
         if (ends["max"].as_py() or 0) >= max(len(array.dictionary), 1) or (ends["min"].as_py() or 0) < 0:
             raise pa.ArrowInvalid("a place outside of the dictionary")
     elif types.is_list(type_) or types.is_large_list(type_):
-        _check_places(array.values)
+        _check_offsets(array.values)
         empty = pa.list_(pa.null()) if types.is_list(type_) else pa.large_list(pa.null())
         inside = [pa.nulls(len(array.values))]
         pa.Array.from_buffers(empty, len(array), array.buffers()[:2], offset=array.offset, children=inside).validate(
             full=True
         )
     elif types.is_struct(type_):
-        for place in range(type_.num_fields):
-            _check_places(array.field(place))
+        for index in range(type_.num_fields):
+            _check_offsets(array.field(index))
 
 
 @contextmanager

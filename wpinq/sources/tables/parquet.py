@@ -84,16 +84,16 @@ class ParquetReader(FileReader):
 
         Polars decodes columns of plain types, Arrow all others, and what Polars refuses.
         """
-        schema = wanted(self.schema, columns, self.found.given)
+        schema = wanted(self.schema, columns, self.source.given)
         for part in self._parts(share):
-            told = _Told(part, progress)
-            if not (yield from _decoded(part, schema, told)):
-                for batch in part.batches(schema.names, skip=told.done):
-                    with decoding(self.found.given):
+            count = _Progress(part, progress)
+            if not (yield from _decoded(part, schema, count)):
+                for batch in part.batches(schema.names, skip=count.done):
+                    with decoding(self.source.given):
                         frame = arrays.frame(batch, schema)
                     yield frame
-                    told.rows(batch.num_rows)
-            told.rows(0)
+                    count.rows(batch.num_rows)
+            count.rows(0)
 
     def prove(self, share: tuple[int, int] = (0, 1)) -> None:
         """Decode every page: only that tells whether one is damaged. Threads do so at once where there is much."""
@@ -166,7 +166,7 @@ class _Part:
         file.check()
 
 
-class _Told:
+class _Progress:
     """Tells how many bytes were read, a whole row group at a time.
 
     Attributes:
@@ -189,18 +189,20 @@ class _Told:
                 self._progress(size)
 
 
-def open_parquet(found: Files, columns: Columns) -> ParquetReader:
+def open_parquet(source: Files, columns: Columns) -> ParquetReader:
     """Open Parquet files.
 
     Raises:
         SourceError: One is not a Parquet file, they differ in their columns, or columns are not declared well.
     """
-    footers = tuple(map(Footer, found.files))
-    schema = _plain_alike(found, footers, columns)
-    return ParquetReader(found, schema or columns_alike(found, [one.schema for one in footers], columns), footers)
+    footers = tuple(map(Footer, source.files))
+    schema = _plain_alike(source, footers, columns)
+    return ParquetReader(
+        source, schema or columns_alike(source, [footer.schema for footer in footers], columns), footers
+    )
 
 
-def _plain_alike(found: Files, footers: Sequence[Footer], columns: Columns) -> Schema | None:
+def _plain_alike(source: Files, footers: Sequence[Footer], columns: Columns) -> Schema | None:
     """The columns of files that have the same of plain types; None where Arrow has to say what they are."""
     all_kinds = []
     for footer in footers:
@@ -210,25 +212,25 @@ def _plain_alike(found: Files, footers: Sequence[Footer], columns: Columns) -> S
     kinds = all_kinds[0]
     if any(list(other.items()) != list(kinds.items()) for other in all_kinds):
         return None
-    check_names(list(kinds), found.given)
-    schema = chosen(kinds, columns, found.given)
+    check_names(list(kinds), source.given)
+    schema = chosen(kinds, columns, source.given)
     return schema if all(arrays.fits(kinds[column.name], column.kind) for column in schema) else None
 
 
-def columns_alike(found: Files, schemas: Sequence[Any], columns: Columns) -> Schema:
+def columns_alike(source: Files, schemas: Sequence[Any], columns: Columns) -> Schema:
     """The columns of files of these Arrow schemas.
 
     Raises:
         SourceError: They differ, or columns are not declared well.
     """
     first = _columns(schemas[0])
-    for file, schema in zip(found.files, schemas, strict=True):
+    for file, schema in zip(source.files, schemas, strict=True):
         if _columns(schema) != first:
             what = listed(f"{name}: {kind}" for name, kind in _columns(schema))
             raise SourceError(f"{file.given}: its columns ({what}) are not those of the first file.")
     types = {field.name: field.type for field in schemas[0]}
-    schema = arrays.schema_of(types, schemas[0].names, columns, found.given)
-    for file, other in zip(found.files, schemas, strict=True):
+    schema = arrays.schema_of(types, schemas[0].names, columns, source.given)
+    for file, other in zip(source.files, schemas, strict=True):
         arrays.schema_of({field.name: field.type for field in other}, other.names, columns, file.given)
     return schema
 
@@ -265,7 +267,7 @@ def _starts(footer: Footer) -> list[int]:
     return starts
 
 
-def _decoded(part: _Part, schema: Schema, told: _Told) -> Generator[pl.DataFrame, None, bool]:
+def _decoded(part: _Part, schema: Schema, count: _Progress) -> Generator[pl.DataFrame, None, bool]:
     """The rows of a part from the first on, as far as Polars decodes them, and whether these were all."""
     types, file, groups = part.footer.plain, part.footer.file, part.groups
     if not all(name in types for name in schema.names):
@@ -276,8 +278,8 @@ def _decoded(part: _Part, schema: Schema, told: _Told) -> Generator[pl.DataFrame
     try:
         for frame in decode.frames(file, {name: types[name] for name in schema.names}, start, heights):
             yield decode.canonical(frame, schema)
-            told.rows(frame.height)
+            count.rows(frame.height)
     except decode.RefusedError:
         return False
     file.check()
-    return groups is None or told.done == part.height(groups)
+    return groups is None or count.done == part.height(groups)

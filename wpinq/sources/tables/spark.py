@@ -80,11 +80,11 @@ class SparkReader(ObjectReader):
         """
         schema = self.schema
         with _redacted():
-            found = self.rows.mapInArrow(lambda batches: _sums(batches, schema, key), SUMS).collect()
-        if sum(row["records"] for row in found) > CAPACITY:
+            sums = self.rows.mapInArrow(lambda batches: _sums(batches, schema, key), SUMS).collect()
+        if sum(row["records"] for row in sums) > CAPACITY:
             raise SourceError(f"{WHERE}: it holds more records than can be counted, 2^40; protect a part of it.")
-        self.sizes[:] = [sum(row["size"] for row in found)]
-        words = np.array([[row["low"], row["high"]] for row in found], np.int64).reshape(-1, 2)
+        self.sizes[:] = [sum(row["size"] for row in sums)]
+        words = np.array([[row["low"], row["high"]] for row in sums], np.int64).reshape(-1, 2)
         result: np.ndarray = words.view(np.uint64).sum(axis=0, dtype=np.uint64)
         return result
 
@@ -119,7 +119,7 @@ def open_spark(table: Any, columns: Columns) -> SparkReader:
     plan = vars(table).get("_jdf")  # of Spark Connect nobody can tell, and the digest alone refuses it
     with _redacted():
         steady = plan is None or plan.queryExecution().analyzed().deterministic()
-        types = {one.name: _type(one.dataType, pa) for one in table.schema.fields}
+        types = {field_.name: _type(field_.dataType, pa) for field_ in table.schema.fields}
         names = list(table.columns)
     if not steady:
         raise SourceError(f"{WHERE}: it computes other rows each time, as rand() does; write it to a table first.")

@@ -70,10 +70,10 @@ def open_tuples(records: Iterable[Any], columns: Columns) -> TupleReader:
     while part := list(islice(rows, ROWS_PER_FRAME)):
         cells = zip(schema, zip(*part, strict=True), memos, strict=True)
         frames.append(in_columns([values.column(items, column, memo) for column, items, memo in cells]))
-    return kept(frames, schema)
+    return held_frames(frames, schema)
 
 
-def kept(frames: Iterable[pl.DataFrame], schema: Schema) -> TupleReader:
+def held_frames(frames: Iterable[pl.DataFrame], schema: Schema) -> TupleReader:
     """Keep frames of these columns, which may be none."""
     empty = pl.DataFrame(schema={column.name: polars_type(column.kind) for column in schema})
     return TupleReader(schema, pl.concat([empty, *frames]))

@@ -68,13 +68,13 @@ class TextReader(FileReader):
     def way(self) -> tuple[object, ...]:
         """The format, how a line is cut into fields, and how these are read."""
         cut = (self.fields, self.origins, self.delimiter, self.quotes)
-        return (type(self).__name__, self.found.form, *cut, f"grammar {convert.FORMAT}")
+        return (type(self).__name__, self.source.form, *cut, f"grammar {convert.FORMAT}")
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`."""
-        schema = wanted(self.schema, columns, self.found.given)
+        schema = wanted(self.schema, columns, self.source.given)
         for block in self.blocks(share, progress):
             yield from self.frames(block, schema)
 
@@ -113,7 +113,7 @@ class TextReader(FileReader):
         part, parts = share
         low, high = (self.total_bytes * edge // parts for edge in (part, part + 1))
         base = 0
-        for file, origin in zip(self.found.files, self.origins, strict=True):
+        for file, origin in zip(self.source.files, self.origins, strict=True):
             start, stop = max(low - base, origin), min(high - base, file.size)
             if file.zipped and low <= base < high:
                 yield from map(self.text, _read(file, origin, origin, END, progress))
@@ -121,45 +121,45 @@ class TextReader(FileReader):
                 yield from map(self.text, _read(file, origin, start, stop, progress))
             base += file.size
 
-    def file_blocks(self, place: int) -> Iterator[Block]:
+    def file_blocks(self, index: int) -> Iterator[Block]:
         """Blocks of whole lines of one of the files."""
-        file, origin = self.found.files[place], self.origins[place]
+        file, origin = self.source.files[index], self.origins[index]
         return map(self.text, _read(file, origin, origin, END if file.zipped else file.size, None))
 
 
-def open_csv(found: Files, columns: Columns, form: Form) -> TextReader:
+def open_csv(source: Files, columns: Columns, form: Form) -> TextReader:
     """Open separated files.
 
     Raises:
         SourceError: A header is missing, unreadable, or not the same in all files, or columns are not declared well, or
             the separator or the encoding is none.
     """
-    delimiter, charset = form.delimiter(found.form), form.charset()
-    told = partial(TextReader, decimal="," if form.comma() else ".", charset=charset)
+    delimiter, charset = form.delimiter(source.form), form.charset()
+    reader = partial(TextReader, decimal="," if form.comma() else ".", charset=charset)
     if not form.header:
-        schema = named(columns, Kind.TEXT, None, found.given)
-        return told(found, schema, schema.names, (0,) * len(found.files), delimiter)
-    heads = [_header(file, delimiter, charset) for file in found.files]
+        schema = named(columns, Kind.TEXT, None, source.given)
+        return reader(source, schema, schema.names, (0,) * len(source.files), delimiter)
+    heads = [_header(file, delimiter, charset) for file in source.files]
     names = next((names for names, _ in heads if names), ())
-    for file, (other, _) in zip(found.files, heads, strict=True):
+    for file, (other, _) in zip(source.files, heads, strict=True):
         if other and other != names:
             raise SourceError(
                 f"{file.given}: the header {listed(other)} is not that of the first file, {listed(names)}."
             )
     if not names and columns is None:
-        raise SourceError(f"{found.given}: is empty, not even a header; pass columns=('user', 'page').")
+        raise SourceError(f"{source.given}: is empty, not even a header; pass columns=('user', 'page').")
     if names:
         mark = next((mark for mark in SEPARATORS if mark in names[0]), None)
         if len(names) == 1 and mark is not None and form.separator is None:
             raise SourceError(
-                f"{found.given}: the header is one column, {listed(names)}; pass separator={mark!r} if that separates "
+                f"{source.given}: the header is one column, {listed(names)}; pass separator={mark!r} if that separates "
                 f"its fields, or separator={delimiter!r} if this is its name."
             )
-        check_names(names, found.given)
-        schema = chosen(dict.fromkeys(names, Kind.TEXT), columns, found.given)
+        check_names(names, source.given)
+        schema = chosen(dict.fromkeys(names, Kind.TEXT), columns, source.given)
     else:
-        schema = named(columns, Kind.TEXT, None, found.given)
-    return told(found, schema, names or schema.names, tuple(origin for _, origin in heads), delimiter)
+        schema = named(columns, Kind.TEXT, None, source.given)
+    return reader(source, schema, names or schema.names, tuple(origin for _, origin in heads), delimiter)
 
 
 def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[int], None] | None) -> Iterator[Block]:

@@ -33,18 +33,18 @@ class JsonReader(TextReader):
             yield values(text, schema)
 
 
-def open_json(found: Files, columns: Columns) -> JsonReader:
+def open_json(source: Files, columns: Columns) -> JsonReader:
     """Open files of lines of JSON.
 
     Raises:
         SourceError: No columns are declared: nothing is inferred from records.
     """
     if columns is None:
-        raise SourceError(f"{found.given}: which keys to read is not inferred from records; pass columns=, for "
+        raise SourceError(f"{source.given}: which keys to read is not inferred from records; pass columns=, for "
                           "example columns={'user': 'text', 'time': 'instant', 'size': int}.")  # fmt: skip
-    schema = named(columns, Kind.TEXT, None, found.given)
+    schema = named(columns, Kind.TEXT, None, source.given)
     check_keys(schema, "columns")
-    return JsonReader(found, schema, schema.names, (0,) * len(found.files), "\n")
+    return JsonReader(source, schema, schema.names, (0,) * len(source.files), "\n")
 
 
 def check_keys(schema: Schema, where: str) -> None:
@@ -70,10 +70,10 @@ def objects_of(text: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 def values(text: pl.Series, schema: Schema) -> pl.DataFrame:
     """The values of the keys of objects; of a name with dots, where no key is written so, what lies there."""
-    found = [_value(text, column.name) for column in schema]
+    texts = [_value(text, column.name) for column in schema]
     return in_columns(
-        [one if column.kind is Kind.TEXT else convert.parse_column(one, column.kind)
-         for one, column in zip(found, schema, strict=True)]
+        [text_ if column.kind is Kind.TEXT else convert.parse_column(text_, column.kind)
+         for text_, column in zip(texts, schema, strict=True)]
     )  # fmt: skip
 
 

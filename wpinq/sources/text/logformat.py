@@ -76,7 +76,7 @@ class LogFormat:
     comments: str = ""
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def identity(self) -> tuple[str, ...]:
         """All that says which records a line gives, for fingerprints."""
         return (
             self.pattern,
@@ -122,11 +122,11 @@ def compiled(text: str, others: Mapping[str, LogFormat] | None = None) -> LogFor
         )
     taken: set[str] = {"method", "page", "protocol"} if any(_is_request(part) for part in parts) else set()
     pattern, kinds, clocks, scale = "", dict[str, Kind](), dict[str, str](), dict[str, int]()
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if isinstance(part, str):
             pattern += _literal(part)
             continue
-        before, after = (parts[at] if 0 <= at < len(parts) else "" for at in (place - 1, place + 1))
+        before, after = (parts[at] if 0 <= at < len(parts) else "" for at in (index - 1, index + 1))
         if isinstance(before, _Variable) or isinstance(after, _Variable):
             raise SourceError(f"format=: nothing separates {part.written} from what stands beside it.")
         name = part.name if part.name not in taken else part.other
@@ -157,33 +157,33 @@ def _unwrapped(text: str) -> str:
 
 def _nginx(text: str) -> Iterator[str | _Variable]:
     end = 0
-    for found in _VARIABLE.finditer(text):
-        if found.start() > end:
-            yield text[end : found.start()]
-        end, name = found.end(), found[1] or found[2]
+    for match in _VARIABLE.finditer(text):
+        if match.start() > end:
+            yield text[end : match.start()]
+        end, name = match.end(), match[1] or match[2]
         clock = {"time_local": "clf", "time_iso8601": "iso", "msec": "epoch"}.get(name, "")
-        own = name.removeprefix("http_") if name.startswith("http_") and name != "http_host" else name
+        plain_name = name.removeprefix("http_") if name.startswith("http_") and name != "http_host" else name
         if clock:
-            yield _Variable(found[0], "time", Kind.INSTANT, name, clock)
+            yield _Variable(match[0], "time", Kind.INSTANT, name, clock)
         else:
-            column, kind = NGINX.get(name, (own, Kind.TEXT))
-            yield _Variable(found[0], column, kind, name)
+            column, kind = NGINX.get(name, (plain_name, Kind.TEXT))
+            yield _Variable(match[0], column, kind, name)
     if end < len(text):
         yield text[end:]
 
 
 def _apache(text: str) -> Iterator[str | _Variable]:
     end, literal = 0, ""
-    for found in _DIRECTIVE.finditer(text):
-        literal += text[end : found.start()]
-        end = found.end()
-        if found[0] == "%%":
+    for match in _DIRECTIVE.finditer(text):
+        literal += text[end : match.start()]
+        end = match.end()
+        if match[0] == "%%":
             literal += "%"
             continue
-        bracket = "[" if found[2] == "t" and found[1] is None else ""
+        bracket = "[" if match[2] == "t" and match[1] is None else ""
         if literal + bracket:
             yield literal + bracket
-        yield _directive(found[0], found[2], found[1])
+        yield _directive(match[0], match[2], match[1])
         literal = "]" if bracket else ""
     if literal + text[end:]:
         yield literal + text[end:]
@@ -198,8 +198,8 @@ def _directive(written: str, letter: str, argument: str | None) -> _Variable:
         return _Variable(written, "request", Kind.TEXT, "request")
     if letter in "ioCen" and argument:
         name = re.sub(r"[^a-z0-9]+", "_", argument.lower()).strip("_")
-        own = name if letter == "i" else f"{ {'o': 'sent', 'C': 'cookie', 'e': 'env', 'n': 'note'}[letter] }_{name}"
-        return _Variable(written, HEADERS.get(name, own) if letter == "i" else own, Kind.TEXT, own)
+        column = name if letter == "i" else f"{ {'o': 'sent', 'C': 'cookie', 'e': 'env', 'n': 'note'}[letter] }_{name}"
+        return _Variable(written, HEADERS.get(name, column) if letter == "i" else column, Kind.TEXT, column)
     if letter not in LETTERS or (letter == "t"):
         raise SourceError(f"format=: {written} is not known; there are %{', %'.join(LETTERS)}, %r, %t and %{{Name}}i.")
     name, kind, other = LETTERS[letter]

@@ -55,7 +55,7 @@ class WebLogReader(TextReader):
     @property
     def way(self) -> tuple[object, ...]:
         """The way of lines, and their format where it is declared."""
-        return (*super(WebLogReader, self).way, *(() if self.form is EITHER else self.form.told))
+        return (*super(WebLogReader, self).way, *(() if self.form is EITHER else self.form.identity))
 
     def frames(self, block: Block, schema: Schema) -> Iterator[pl.DataFrame]:
         """The records of a block of whole lines."""
@@ -64,11 +64,11 @@ class WebLogReader(TextReader):
             yield in_columns([_declared(frame[column.name], self.form.kinds[column.name], column) for column in schema])
 
 
-def open_weblog(found: Files, columns: Columns, declared: str | None = None) -> WebLogReader:
+def open_weblog(source: Files, columns: Columns, declared: str | None = None) -> WebLogReader:
     """Open web logs.
 
     Args:
-        found: The files.
+        source: The files.
         columns: As for `open_source`; fields that are texts may be declared as other types.
         declared: The name or the string of their format.
 
@@ -76,15 +76,15 @@ def open_weblog(found: Files, columns: Columns, declared: str | None = None) -> 
         SourceError: A column is declared that there is not, or of another type, or the format is none.
     """
     form = EITHER if declared is None else named(declared)
-    schema = chosen(form.kinds, columns, found.given)
+    schema = chosen(form.kinds, columns, source.given)
     for column in schema:
         kind = form.kinds[column.name]
         if column.kind is not kind and kind is not Kind.TEXT:
             raise SourceError(
-                f"{found.given}: the column {column.name!r} of web logs is a {kind.value}; leave its type out."
+                f"{source.given}: the column {column.name!r} of web logs is a {kind.value}; leave its type out."
             )
-    origins = (0,) * len(found.files)
-    return WebLogReader(found, schema, tuple(form.kinds), origins, " ", form=form)
+    origins = (0,) * len(source.files)
+    return WebLogReader(source, schema, tuple(form.kinds), origins, " ", form=form)
 
 
 def parse(lines: pl.Series, form: LogFormat = EITHER) -> pl.DataFrame:
@@ -148,5 +148,5 @@ def _since_1970(field: pl.Expr, scale: int) -> pl.Expr:
     return (whole + rest).cast(pl.Datetime("us", "UTC"))
 
 
-def _declared(field: pl.Series, own: Kind, column: Column) -> pl.Series:
-    return field if column.kind is own else convert.parse_column(field, column.kind)
+def _declared(field: pl.Series, native: Kind, column: Column) -> pl.Series:
+    return field if column.kind is native else convert.parse_column(field, column.kind)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 BLANKS = bytes.maketrans(b"\t\v\f", b"   ")
 
 
-def open_pairs(found: Files, columns: Columns) -> TextReader:
+def open_pairs(source: Files, columns: Columns) -> TextReader:
     """Open whitespace-separated files; the columns are called user and page unless they are declared."""
-    schema = named(columns, Kind.TEXT, PAIR, found.given)
-    origins = (0,) * len(found.files)
-    return TextReader(found, schema, schema.names, origins, " ", quotes=False, prepare=tidy)
+    schema = named(columns, Kind.TEXT, PAIR, source.given)
+    origins = (0,) * len(source.files)
+    return TextReader(source, schema, schema.names, origins, " ", quotes=False, prepare=tidy)
 
 
 def tidy(block: Block) -> Block:

@@ -185,9 +185,9 @@ def as_units(v: npt.NDArray[Any], h: npt.NDArray[Any]) -> tuple[Ints, Ints, int]
     if v.dtype == np.int64 and h.dtype == np.int64:
         return np.ascontiguousarray(v), np.ascontiguousarray(h), 1
     top = float(max(len(v), len(h)) + 2)
-    kept = [np.clip(values, -2, top).astype(np.float64) for values in (v, h)]
-    unit = 1 if all(np.array_equal(values, np.floor(values)) for values in kept) else 1 << 16
-    columns, rows = (np.rint(values * unit).astype(np.int64) for values in kept)
+    clipped = [np.clip(values, -2, top).astype(np.float64) for values in (v, h)]
+    unit = 1 if all(np.array_equal(values, np.floor(values)) for values in clipped) else 1 << 16
+    columns, rows = (np.rint(values * unit).astype(np.int64) for values in clipped)
     return columns, rows, unit
 
 

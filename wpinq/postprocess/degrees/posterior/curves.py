@@ -45,7 +45,7 @@ Answer = TypeVar("Answer")
 
 @compiled
 def weigh(
-    curves: tuple[Floats, Floats], weights: tuple[float, float], band: tuple[Ints, Ints], pull: float, own: Floats
+    curves: tuple[Floats, Floats], weights: tuple[float, float], band: tuple[Ints, Ints], pull: float, weight_of: Floats
 ) -> None:
     """Write the logarithmic weight of each height of each column: likelihood of its value and rows, and prior."""
     (v, h), (lo, hi), at = curves, band, 0
@@ -55,7 +55,7 @@ def weigh(
         steps = np.zeros(len(heights))
         steps[1 : len(rows) + 1] = np.minimum(np.maximum(2 * (c - rows) + 1, -1.0), 1.0)
         logs = -weights[0] * np.abs(v[c] - heights) - weights[1] * np.cumsum(steps) - pull * heights
-        own[at : at + len(heights)] = logs
+        weight_of[at : at + len(heights)] = logs
         at += len(heights)
 
 
@@ -195,9 +195,9 @@ class Posterior:
         return answers
 
     def _weighed(self, pull: float) -> tuple[float, Chain]:
-        own = np.empty(int(begins(self._band)[-1]))
-        weigh(self._curves, self._weights, self._band, pull, own)
-        chain = Chain.of(own, self._band)
+        logs = np.empty(int(begins(self._band)[-1]))
+        weigh(self._curves, self._weights, self._band, pull, logs)
+        chain = Chain.of(logs, self._band)
         return float(chain.quantiles(self._ends, (0.5,)).sum()), chain
 
 

@@ -197,10 +197,10 @@ class Weighed:
         return np.minimum.accumulate(heights + np.maximum(result - within, 0.0))
 
 
-def wider(one: Pair, other: Pair, *, outward: bool) -> Pair:
+def wider(first: Pair, second: Pair, *, outward: bool) -> Pair:
     """Return what both staircases have, or, `outward`, what either has."""
-    size = max(len(one[0]), len(other[0])) if outward else min(len(one[0]), len(other[0]))
-    padded = [[np.pad(side, (0, max(size - len(side), 0)))[:size] for side in pair] for pair in (one, other)]
+    size = max(len(first[0]), len(second[0])) if outward else min(len(first[0]), len(second[0]))
+    padded = [[np.pad(side, (0, max(size - len(side), 0)))[:size] for side in pair] for pair in (first, second)]
     columns, rows = (np.maximum(*pair) if outward else np.minimum(*pair) for pair in zip(*padded, strict=True))
     return columns, rows
 
@@ -234,8 +234,8 @@ class Side:
 
     def beyond(self, size: int) -> Floats:
         """Logarithmic likelihood of the bins from D on, for D = 0, 1, ..., size."""
-        seen = self._law.loss(self.bins[:size])[::-1]
-        return np.asarray(-np.append(np.cumsum(seen)[::-1], 0.0) / self._law.unit, np.float64)
+        losses = self._law.loss(self.bins[:size])[::-1]
+        return np.asarray(-np.append(np.cumsum(losses)[::-1], 0.0) / self._law.unit, np.float64)
 
     def band(self, size: int) -> tuple[Ints, Ints]:
         """Least and greatest heights of the first columns."""
@@ -251,14 +251,14 @@ class Side:
         widths, starts = hi - lo + 1, begins(band)
         columns = np.repeat(np.arange(len(lo)), widths)
         cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - lo, widths) - columns - self._offset
-        own: Floats = -self._law.loss(self.bins[columns] - cells) / self._law.unit - pull * cells
-        return own
+        logs: Floats = -self._law.loss(self.bins[columns] - cells) / self._law.unit - pull * cells
+        return logs
 
     def foretold(self, band: tuple[Ints, Ints], marginals: Marginals) -> float:
         """Logarithm of the product of the probabilities of the bins, each given all others.
 
         That is the harmonic mean of the bin's likelihood (Geisser and Eddy, JASA 1979).
         """
-        own, empty = -self.weigh(band, 0.0), self._law.loss(self.bins[: len(band[0])]) / self._law.unit
-        means = marginals.means(np.exp(np.minimum(own, FAR)), np.exp(np.minimum(empty, FAR)))
+        likelihoods, empty = -self.weigh(band, 0.0), self._law.loss(self.bins[: len(band[0])]) / self._law.unit
+        means = marginals.means(np.exp(np.minimum(likelihoods, FAR)), np.exp(np.minimum(empty, FAR)))
         return -float(np.log(means).sum())

@@ -222,8 +222,8 @@ def with_rows(heights: Ints, lengths: Ints) -> Staircase:
     heights = np.maximum(heights, len(beyond))
     if heights[0] > MOST_ROWS:
         raise PlanError(f"reconcile(...): there are more than {MOST_ROWS:,} items; coarsen what is counted.")
-    kept = min(int(beyond[:1].sum()), max(len(heights), MOST_COLUMNS))
-    cdf = np.concatenate([heights, conjugate(np.minimum(beyond, kept), kept)[len(heights) :]])
+    length = min(int(beyond[:1].sum()), max(len(heights), MOST_COLUMNS))
+    cdf = np.concatenate([heights, conjugate(np.minimum(beyond, length), length)[len(heights) :]])
     sequence = conjugate(heights, int(heights[0]))
     sequence[: len(beyond)] = beyond
     return cdf[: int(np.count_nonzero(cdf))], sequence
@@ -236,5 +236,5 @@ def whole(tall: Ints, long: Ints, most: int | None) -> Ints:
     [5, 2, 1, 1]
     """
     length = int(long[:1].sum())
-    kept = length if most is None else min(length, most)
-    return np.concatenate([tall, conjugate(np.minimum(long, kept), kept)[len(tall) :]])
+    reach = length if most is None else min(length, most)
+    return np.concatenate([tall, conjugate(np.minimum(long, reach), reach)[len(tall) :]])

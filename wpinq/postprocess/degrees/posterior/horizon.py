@@ -73,13 +73,13 @@ def observe_enough(cdf: Observable, sequence: Observable) -> tuple[npt.NDArray[A
 def observe_columns(cdf: Observable, most: int) -> npt.NDArray[Any]:
     """Observe the CDF in doubling blocks, up to `most` columns or to where a block is clearly noise."""
     enough = 350 * max(float(cdf.scale), 1.0) ** 2
-    blocks, seen = [block(cdf, 1, min(FIRST_BLOCK, most))], min(FIRST_BLOCK, most)
-    while seen < most:
-        last = min(2 * seen, most)
-        blocks.append(block(cdf, seen + 1, last))
-        if seen >= enough and last == 2 * seen and float(blocks[-1].sum()) < seen / 2:
+    blocks, observed = [block(cdf, 1, min(FIRST_BLOCK, most))], min(FIRST_BLOCK, most)
+    while observed < most:
+        last = min(2 * observed, most)
+        blocks.append(block(cdf, observed + 1, last))
+        if observed >= enough and last == 2 * observed and float(blocks[-1].sum()) < observed / 2:
             break
-        seen = last
+        observed = last
     return np.concatenate(blocks)
 
 

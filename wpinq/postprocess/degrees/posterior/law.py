@@ -77,7 +77,7 @@ def half_width(noise: tuple[NoiseTerm, ...], level: float) -> int:
     >>> half_width(((10.0, 1),), 0.9), 230 < half_width(((10.0, 100),), 0.9) < 236, half_width(((10.0, 4, True),), 0.9)
     (24, True, 33)
     """
-    terms = [term for one in noise if (term := NoiseTerm(*one)).many]
+    terms = [term for parts in noise if (term := NoiseTerm(*parts)).many]
     if all(term.gaussian for term in terms):
         spread = math.sqrt(sum(term.many * term.scale**2 for term in terms))
         return math.ceil(spread * NormalDist().inv_cdf((1 + level) / 2)) if spread else 0

@@ -30,13 +30,13 @@ FLOOR = 1e-300
 
 
 @compiled
-def forward(shares: Floats, band: tuple[Ints, Ints], starts: Ints, step: float, found: ForwardSums) -> None:
+def forward(shares: Floats, band: tuple[Ints, Ints], starts: Ints, step: float, sums_: ForwardSums) -> None:
     """Write the mass of all beginnings that are at least y high in their last column, scaled.
 
     Also what each column is scaled by, and the scaled masses of those that end after 1, 2, ... columns. What arrives at
     a height is what was there, and `step` times what was above: the tail there, less 1 - `step` of the tail above.
     """
-    (lo, hi), (tails, peaks, ended) = band, found
+    (lo, hi), (tails, peaks, ended) = band, sums_
     tail, before, rest = np.array([1.0, 0.0]), hi[0] + 1, 1 - step
     for c in range(len(lo)):
         here = slice(starts[c], starts[c + 1])
@@ -58,7 +58,7 @@ def backward(
     band: tuple[Ints, Ints],
     starts: Ints,
     step: float,
-    found: tuple[Floats, Floats],
+    room: tuple[Floats, Floats],
 ) -> None:
     """Write the distribution function of each column's height, given that it is alive.
 
@@ -66,7 +66,7 @@ def backward(
     logarithms of those largest, and of ending. `found` has room for one more than the widest column has cells, and for
     the answer.
     """
-    (shares, tails, highest, ends), (lo, hi), (ahead, chances) = weights, band, found
+    (shares, tails, highest, ends), (lo, hi), (ahead, chances) = weights, band, room
     below, last, scale, rest = hi[-1], 1, NEVER, 1 - step
     ahead[:2] = 0.0
     for c in range(len(lo) - 1, -1, -1):
@@ -160,18 +160,18 @@ class Chain:
     masses: Floats
 
     @classmethod
-    def of(cls, own: Floats, band: tuple[Ints, Ints], *, step: float = 1.0) -> Chain:
+    def of(cls, logs: Floats, band: tuple[Ints, Ints], *, step: float = 1.0) -> Chain:
         """Sum forward, with each cell's logarithmic weight; `own` is overwritten by the shares."""
         starts, columns = begins(band), len(band[0])
         if not columns:
-            return cls(own, np.zeros(0), band, starts, step, np.zeros(0), np.zeros(1))
-        highest, tails = np.maximum.reduceat(own, starts[:-1]), np.empty(len(own))
-        own -= np.repeat(highest, np.diff(starts))
-        np.exp(own, out=own)
+            return cls(logs, np.zeros(0), band, starts, step, np.zeros(0), np.zeros(1))
+        highest, tails = np.maximum.reduceat(logs, starts[:-1]), np.empty(len(logs))
+        logs -= np.repeat(highest, np.diff(starts))
+        np.exp(logs, out=logs)
         peaks, ended = np.empty((2, columns))
-        forward(own, band, starts, step, (tails, peaks, ended))
+        forward(logs, band, starts, step, (tails, peaks, ended))
         masses = np.cumsum(highest + np.log(peaks)) - math.log(step) + np.log(np.maximum(ended, FLOOR))
-        return cls(own, highest, band, starts, step, tails, np.append(0.0, masses))
+        return cls(logs, highest, band, starts, step, tails, np.append(0.0, masses))
 
     def marginals(self, ends: Floats) -> Marginals:
         """Sum backward, with logarithmic weights of ending after 0, 1, ... columns."""
@@ -200,8 +200,8 @@ class Chain:
             stays, goes = tail[same] - tail[above], self.step * tail[above]
             mass = rng.random() * (stays + goes)
             if mass >= stays:
-                place = int(np.searchsorted(-tail, -(mass - stays) / self.step, "left")) - 1
-                height = int(lo[c]) + max(place, above)
+                index = int(np.searchsorted(-tail, -(mass - stays) / self.step, "left")) - 1
+                height = int(lo[c]) + max(index, above)
             heights[c] = height
         return heights
 

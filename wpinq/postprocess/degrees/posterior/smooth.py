@@ -113,9 +113,9 @@ class Trend:
     def __init__(self, count: int) -> None:
         far = np.geomspace(8, count, 25)[1:] if count > 8 else np.zeros(0)
         knots = np.append(np.arange(1.0, min(count, 8) + 1), far)
-        at, places = np.log(np.arange(1, count + 1)), np.log(knots)
-        self._basis = np.array([np.interp(at, places, row) for row in np.eye(len(knots))]).T
-        widths = np.diff(places)
+        at, positions = np.log(np.arange(1, count + 1)), np.log(knots)
+        self._basis = np.array([np.interp(at, positions, row) for row in np.eye(len(knots))]).T
+        widths = np.diff(positions)
         bends = np.diff(np.diff(np.eye(len(knots)), axis=0) / widths[:, None], axis=0)
         apart = (widths[1:] + widths[:-1]) / 2
         self._rough = ROUGHNESS * bends.T @ (bends / apart[:, None]) + 1e-6 * np.eye(len(knots))

@@ -5,8 +5,6 @@
 
 from wpinq.core.functions.code import bytecode
 
-bytecode.NEWEST = (3, 10)
-
 RECORDED = "test_recorded_answers.py"
 """Noise that was recorded: where functions are opaque each question is new, with noise of its own."""
 NAMED = ("test_plans_on_changes", "test_every_use_is_paid")
@@ -14,6 +12,7 @@ NAMED = ("test_plans_on_changes", "test_every_use_is_paid")
 
 
 def pytest_configure(config):
+    bytecode.NEWEST = (3, 10)
     config.addinivalue_line("filterwarnings", "ignore:this Python is newer than this wpinq")
 
 

@@ -209,16 +209,17 @@ def test_a_broker_that_is_slow_at_first_or_for_once_loses_nothing(topic, monkeyp
     write(*[json("ann", 1)] * 5, partition=0)
     monkeypatch.setattr(room, "QUIET", 0.01)
     followed = room.Followed(wpinq.kafka(brokers, name), Schema((Column("user", Kind.TEXT),)), {f"0-{name}": 2})
-    parts, silent, asked = followed._source, [], []
+    consumer, silent, asked, until = followed._consumer, [], [], time.monotonic() + 0.2
 
     class Slow:
-        def build_part(self, *given):
-            part = parts.build_part(*given)
-            inner, until = part.next_batch, time.monotonic() + 0.2
-            part.next_batch = lambda: asked.append(1) or ([] if silent or time.monotonic() < until else inner())
-            return part
+        def __getattr__(self, name):
+            return getattr(consumer, name)
 
-    followed._source = Slow()
+        def consume(self, most, timeout):
+            asked.append(1)
+            return [] if silent or time.monotonic() < until else consumer.consume(most, timeout)
+
+    followed._consumer = Slow()
     assert sum(frame.height for frame in followed.take()) == 3
     write(json("ann", 2), partition=0)
     silent.append("for this look")
@@ -227,6 +228,7 @@ def test_a_broker_that_is_slow_at_first_or_for_once_loses_nothing(topic, monkeyp
     assert next(frame.height for _ in range(900) for frame in followed.take()) == 1
     write(json("ann", 3), partition=0)
     silent.append("for ever")
+    monkeypatch.setattr(room, "QUIET", 0.2)  # the broker answers no other question while it waits for messages
     monkeypatch.setattr(room, "BROKER_TIMEOUT", 3 * room.QUIET)
     waits = []
     for _ in range(5):
@@ -244,7 +246,7 @@ def test_what_the_broker_no_longer_holds_is_an_error_and_not_left_out(topic, mon
     for position, found in ((2, 3), (5, 0), (100, None), (0, None)):
         followed = room.Followed(wpinq.kafka(brokers, name), schema, {f"0-{name}": position})
         if position == 0:
-            monkeypatch.setattr(followed, "_watch", Deleted(followed._watch))
+            monkeypatch.setattr(followed, "_consumer", Deleted(followed._consumer))
         if found is None:
             with pytest.raises(wpinq.SourceError, match="held no more"):
                 list(followed.take())
@@ -256,23 +258,30 @@ def test_what_the_broker_no_longer_holds_is_an_error_and_not_left_out(topic, mon
 class Deleted:
     """A broker that has let go of the first messages."""
 
-    def __init__(self, watch):
-        self.list_topics, self.close, self._watch = watch.list_topics, watch.close, watch
+    def __init__(self, consumer):
+        self._consumer = consumer
+
+    def __getattr__(self, name):
+        return getattr(self._consumer, name)
 
     def get_watermark_offsets(self, *place, **more):
-        return (3, self._watch.get_watermark_offsets(*place, **more)[1])
+        return (3, self._consumer.get_watermark_offsets(*place, **more)[1])
+
+
+class Message:
+    """What the client gives of a message."""
+
+    def __init__(self, stamp):
+        self.timestamp, self.value = lambda: stamp, lambda: b'{"user":"a"}'
 
 
 def test_only_the_brokers_own_time_is_a_time_of_arrival(topic):
-    """By the messages of bytewax's connector: the broker of the tests knows no other time than the producer's."""
-    from bytewax.connectors.kafka import KafkaSourceMessage
-
+    """By messages as the client gives them: the broker of the tests knows no other time than the producer's."""
     brokers, name, _ = topic
     schema = Schema((Column("user", Kind.TEXT), Column("at", Kind.INSTANT)))
     followed = room.Followed(wpinq.kafka(brokers, name, arrived="at"), schema)
-    stamps = [(2, 5000), (1, 5000), (0, -1), None]
-    (frame,) = followed._frames([KafkaSourceMessage(None, b'{"user":"a"}', timestamp=one) for one in stamps])
-    assert frame.rows() == [("a", at(5)), ("a", None), ("a", None), ("a", None)]
+    (frame,) = followed._frames([Message(stamp) for stamp in [(2, 5000), (1, 5000), (0, -1)]])
+    assert frame.rows() == [("a", at(5)), ("a", None), ("a", None)]
     followed.close()
 
 

@@ -1,4 +1,4 @@
-"""Topics of Kafka, read through bytewax's connector.
+"""Topics of Kafka, read by one consumer of all their partitions.
 
 A message holds one record: a JSON object, a line of comma- or tab-separated fields, or a line of a web log. What cannot
 be read as one is dropped, by itself and uncounted, and what is not of its column's type is null, as in files.
@@ -29,10 +29,15 @@ MESSAGES_PER_CALL = 10_000
 """Messages that are asked of the client at a time."""
 BROKER_TIMEOUT = 10.0
 """Seconds in which a broker must answer."""
+POLL = 0.05
+"""Seconds that the client collects messages before it hands them over."""
 QUIET = 1.0
-"""Seconds that a look waits for a message that a partition seems to hold, once it has sent some to this process. After
-`BROKER_TIMEOUT` of them, or from the beginning, what it seems to hold are marks of transactions."""
+"""Seconds that a look waits for messages that partitions seem to hold, once the broker has sent any to this process.
+Where `BROKER_TIMEOUT` of them went by, or that much at first, they are those of a transaction that is still open."""
 CONFIG = {
+    "group.id": "wpinq",  # of no group: what was read is known here alone
+    "enable.auto.commit": "false",
+    "enable.partition.eof": "true",
     "auto.offset.reset": "error",
     "fetch.wait.max.ms": "100",
     "queued.max.messages.kbytes": "16384",
@@ -122,10 +127,10 @@ class Followed:
         self._fields = Schema(tuple(column for column in schema if column.name != topic.arrived))
         _check(topic, schema, self._fields)
         self._offsets = dict(positions or {})
-        self._source, self._watch = _connect(topic)
-        self._parts: dict[str, Any] = {}
-        self._heard = set[str]()
+        self._consumer = _connect(topic)
+        self._partitions: dict[int, str] = {}
         self._silent: dict[str, tuple[int, float]] = {}
+        self._heard = False
         self.offered = 0
 
     def positions(self) -> dict[str, int]:
@@ -134,9 +139,7 @@ class Followed:
 
     def close(self) -> None:
         """Leave the broker."""
-        for part in self._parts.values():
-            part.close()
-        self._watch.close()
+        self._consumer.close()
 
     def take(self) -> Iterator[pl.DataFrame]:
         """Frames of the records of all messages that the broker has by now.
@@ -145,47 +148,72 @@ class Followed:
             SourceError: The broker does not answer, or holds no such topic, or no longer the next message.
         """
         with _said(self._topic):
-            for name in _partitions(self._topic, self._watch):
-                if name not in self._parts:
-                    self._parts[name] = self._source.build_part("wpinq", name, self._offsets.get(name))
-            for name, part in self._parts.items():
-                for messages in self._messages(name, part):
+            ends = self._ends()
+            patience, latest = QUIET if self._heard else BROKER_TIMEOUT, time.monotonic()
+            while ends:
+                events = self._consumer.consume(MESSAGES_PER_CALL, POLL)
+                messages = [event for event in events if event.error() is None]
+                if messages:
                     yield from self._frames(messages)
+                self._go_on(events, ends)
+                if events:
+                    self._heard, patience, latest = True, QUIET, time.monotonic()
+                elif time.monotonic() - latest > patience:
+                    break
+            for name, end in ends.items():
+                before, silence = self._silent.get(name, (end, 0.0))
+                self._silent[name] = end, patience + (silence if before == end else 0.0)
 
-    def _messages(self, name: str, part: Any) -> Iterator[list[Any]]:
-        """Batches of messages of a partition, up to the last one that there is now."""
+    def _ends(self) -> dict[str, int]:
+        """The partitions that hold messages which were not read, each with the offset up to which there are some."""
         from confluent_kafka import TopicPartition
 
-        place = TopicPartition(self._topic.topic, int(name.partition("-")[0]))
-        low, high = self._watch.get_watermark_offsets(place, timeout=BROKER_TIMEOUT)
-        following, latest = self._offsets.get(name, low), time.monotonic()
-        if not low <= following <= high:
-            raise SourceError(
-                f"kafka topic {self._topic.topic!r}: the next message is held no more, or the topic was made anew; "
-                "what is missing cannot be counted, so begin anew."
+        listed = {number: f"{number}-{self._topic.topic}" for number in _partitions(self._topic, self._consumer)}
+        ends = {}
+        for number, name in listed.items():
+            partition = TopicPartition(self._topic.topic, number)
+            low, high = self._consumer.get_watermark_offsets(partition, timeout=BROKER_TIMEOUT)
+            if not low <= self._offsets.setdefault(name, low) <= high:
+                raise SourceError(
+                    f"kafka topic {self._topic.topic!r}: the next message is held no more, or the topic was made anew; "
+                    "what is missing cannot be counted, so begin anew."
+                )
+            end, silence = self._silent.get(name, (high, 0.0))
+            if self._offsets[name] < high and not (end == high and silence >= BROKER_TIMEOUT):
+                ends[name] = high
+        if listed != self._partitions:
+            self._consumer.assign(
+                [TopicPartition(self._topic.topic, number, self._offsets[name]) for number, name in listed.items()]
             )
-        upto, silence = self._silent.get(name, (high, 0.0))
-        while following < high and not (upto == high and silence >= BROKER_TIMEOUT):
-            messages = part.next_batch()
-            patience = QUIET if name in self._heard else BROKER_TIMEOUT
-            if messages:
-                following, latest = part.snapshot(), time.monotonic()
-                yield messages
-                self._offsets[name] = following
-                self._heard.add(name)
-            elif time.monotonic() - latest > patience:
-                self._silent[name] = high, patience + (silence if upto == high else 0)
-                break
+            self._partitions = listed
+        return ends
+
+    def _go_on(self, events: list[Any], ends: dict[str, int]) -> None:
+        """Note how far partitions were read, after what they sent was taken; no more is awaited of those at their end.
+
+        Raises:
+            KafkaException: The broker sent an error.
+        """
+        from confluent_kafka import KafkaError, KafkaException
+
+        for event in events:
+            error = event.error()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            name = self._partitions[event.partition()]
+            self._offsets[name] = event.offset() + (error is None)
+            if self._offsets[name] >= ends.get(name, 0):
+                ends.pop(name, None)
 
     def _frames(self, messages: list[Any]) -> Iterator[pl.DataFrame]:
         import pyarrow as pa
 
         self.offered += len(messages)
-        values = pa.array([message.value for message in messages], pa.large_binary())
+        values = pa.array([message.value() for message in messages], pa.large_binary())
         times = None
         if self._topic.arrived is not None:
-            stamps = (message.timestamp for message in messages)
-            millis = [stamp[1] if stamp and stamp[0] == LOG_APPEND else None for stamp in stamps]
+            stamps = (message.timestamp() for message in messages)
+            millis = [millisecond if kind == LOG_APPEND else None for kind, millisecond in stamps]
             stamped = pl.Series(self._topic.arrived, millis, pl.Int64)
             times = stamped.cast(pl.Datetime("ms", "UTC")).dt.cast_time_unit("us")
         frame = self._read(values, times, self._fields)
@@ -199,17 +227,17 @@ def reach(topic: Topic) -> None:
     Raises:
         SourceError: It does not.
     """
-    _, watch = _connect(topic)
-    with _said(topic), closing(watch):
-        _partitions(topic, watch)
+    consumer = _connect(topic)
+    with _said(topic), closing(consumer):
+        _partitions(topic, consumer)
 
 
-def _partitions(topic: Topic, watch: Any) -> list[str]:
-    """The partitions that there are by now, as the connector names them; it would wait for a broker for ever."""
-    result = watch.list_topics(topic.topic, timeout=BROKER_TIMEOUT).topics[topic.topic]
+def _partitions(topic: Topic, consumer: Any) -> list[int]:
+    """The numbers of the partitions that there are by now."""
+    result = consumer.list_topics(topic.topic, timeout=BROKER_TIMEOUT).topics[topic.topic]
     if result.error is not None:
         raise KeyError
-    return [f"{number}-{topic.topic}" for number in sorted(result.partitions)]
+    return sorted(result.partitions)
 
 
 def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
@@ -232,21 +260,13 @@ def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
         )
 
 
-def _connect(topic: Topic) -> tuple[Any, Any]:
-    """The source of bytewax's connector, and a client that asks how far partitions go."""
-    from wpinq.core.engines.installed import installed
-
-    if not installed():
-        raise SourceError("kafka(...): the connector is part of bytewax, which needs Python 3.11 or 3.12.")
+def _connect(topic: Topic) -> Any:
+    """A consumer that reads what it is assigned to, and belongs to no group."""
     needs("kafka", "kafka(...)")
-    from bytewax.connectors.kafka import KafkaSource
     from confluent_kafka import Consumer
 
-    config = CONFIG | dict(topic.config)
     with _said(topic):
-        source = KafkaSource(topic.brokers, [topic.topic], add_config=config, batch_size=MESSAGES_PER_CALL)
-        watch = {"bootstrap.servers": ",".join(topic.brokers), "group.id": "wpinq", "enable.auto.commit": False}
-        return source, Consumer({**watch, **config})
+        return Consumer({"bootstrap.servers": ",".join(topic.brokers), **CONFIG, **dict(topic.config)})
 
 
 @contextmanager

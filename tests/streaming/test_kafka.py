@@ -228,7 +228,6 @@ def test_a_broker_that_is_slow_at_first_or_for_once_loses_nothing(topic, monkeyp
     assert next(frame.height for _ in range(900) for frame in followed.take()) == 1
     write(json("ann", 3), partition=0)
     silent.append("for ever")
-    monkeypatch.setattr(room, "QUIET", 0.2)  # the broker answers no other question while it waits for messages
     monkeypatch.setattr(room, "BROKER_TIMEOUT", 3 * room.QUIET)
     waits = []
     for _ in range(5):
@@ -246,7 +245,7 @@ def test_what_the_broker_no_longer_holds_is_an_error_and_not_left_out(topic, mon
     for position, found in ((2, 3), (5, 0), (100, None), (0, None)):
         followed = room.Followed(wpinq.kafka(brokers, name), schema, {f"0-{name}": position})
         if position == 0:
-            monkeypatch.setattr(followed, "_consumer", Deleted(followed._consumer))
+            monkeypatch.setattr(followed, "_watch", Deleted(followed._watch))
         if found is None:
             with pytest.raises(wpinq.SourceError, match="held no more"):
                 list(followed.take())
@@ -258,14 +257,14 @@ def test_what_the_broker_no_longer_holds_is_an_error_and_not_left_out(topic, mon
 class Deleted:
     """A broker that has let go of the first messages."""
 
-    def __init__(self, consumer):
-        self._consumer = consumer
+    def __init__(self, watch):
+        self._watch = watch
 
     def __getattr__(self, name):
-        return getattr(self._consumer, name)
+        return getattr(self._watch, name)
 
     def get_watermark_offsets(self, *place, **more):
-        return (3, self._consumer.get_watermark_offsets(*place, **more)[1])
+        return (3, self._watch.get_watermark_offsets(*place, **more)[1])
 
 
 class Message:

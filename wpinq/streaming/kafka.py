@@ -127,7 +127,7 @@ class Followed:
         self._fields = Schema(tuple(column for column in schema if column.name != topic.arrived))
         _check(topic, schema, self._fields)
         self._offsets = dict(positions or {})
-        self._consumer = _connect(topic)
+        self._consumer, self._watch = _connect(topic), _connect(topic)  # one that reads makes its other questions wait
         self._partitions: dict[int, str] = {}
         self._silent: dict[str, tuple[int, float]] = {}
         self._heard = False
@@ -140,6 +140,7 @@ class Followed:
     def close(self) -> None:
         """Leave the broker."""
         self._consumer.close()
+        self._watch.close()
 
     def take(self) -> Iterator[pl.DataFrame]:
         """Frames of the records of all messages that the broker has by now.
@@ -168,11 +169,11 @@ class Followed:
         """The partitions that hold messages which were not read, each with the offset up to which there are some."""
         from confluent_kafka import TopicPartition
 
-        listed = {number: f"{number}-{self._topic.topic}" for number in _partitions(self._topic, self._consumer)}
+        listed = {number: f"{number}-{self._topic.topic}" for number in _partitions(self._topic, self._watch)}
         ends = {}
         for number, name in listed.items():
             partition = TopicPartition(self._topic.topic, number)
-            low, high = self._consumer.get_watermark_offsets(partition, timeout=BROKER_TIMEOUT)
+            low, high = self._watch.get_watermark_offsets(partition, timeout=BROKER_TIMEOUT)
             if not low <= self._offsets.setdefault(name, low) <= high:
                 raise SourceError(
                     f"kafka topic {self._topic.topic!r}: the next message is held no more, or the topic was made anew; "

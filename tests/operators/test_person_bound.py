@@ -8,13 +8,16 @@ which the search finds. Found, while it was built: a union with another ledger's
 import random
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 
+import polars as pl
 import pytest
 from algebra import BINARY, PAIR, SLACK, UNARY, WHOLE
 from depth import deeper, often, thin
 from strategies import evaluate
 
 import wpinq
+from wpinq.core.functions.traced import columnar
 from wpinq.core.operators.concat import Sum
 from wpinq.core.operators.group_by import GroupBy
 from wpinq.core.operators.join import Join
@@ -42,6 +45,8 @@ KEYED = {
     "one of each": lambda c: c.limit("a"),
     "limit by value": lambda c: c.limit("b"),
     "limit by both": lambda c: c.limit(["b", "a"]),
+    "two sets of keys": lambda c: c.map(lambda a, b: (1, b)).concat(c.map(lambda a, b: (2, b))),
+    "one set twice": lambda c: c.map(lambda a, b: (1, b)).concat(c.map(lambda a, b: (1, b))),
     "whole by both": lambda c: c.group_by(["b", "a"], len, whole=True).map(lambda a, b, value: (a, b)),
 }
 MEETING = {
@@ -218,8 +223,26 @@ FIGURES = {
     "a key that was computed": (
         lambda v: v.map(lambda a, b: (a + 0, b), columns=PAIR).group_by("a", len, whole=True).map("value"), 40, 40,
     ),
+    "two sets of keys": (lambda v: numbered(v, 1).concat(numbered(v, 2)), 40, 20),
+    "three sets of keys, one of them twice": (
+        lambda v: numbered(v, 1).concat(numbered(v, 2)).concat(numbered(v, 1)), 60, 40,
+    ),
+    "six sets of keys": (lambda v: reduce(lambda c, n: c.concat(numbered(v, n)), range(1, 6), numbered(v, 0)), 120, 20),
+    "sets of keys without their number": (lambda v: numbered(v, 1).concat(numbered(v, 2)).map("b"), 40, 40),
+    "sets of keys of some of the records": (lambda v: numbered(v.limit("a", 3), 1).concat(numbered(v, 2)), 23, 20),
+    "numbers that are written otherwise": (
+        lambda v: v.map([pl.lit("a"), pl.col("b")]).concat(v.map([pl.lit("b"), pl.col("b")])), 40, 20,
+    ),
+    "numbers that may be equal": (
+        lambda v: v.map([pl.lit(0.0), pl.col("b")]).concat(v.map([pl.lit(-0.0), pl.col("b")])), 40, 40,
+    ),
     "by another column": (lambda v: v.group_by("b", len, whole=True).map("value"), 40, 40),
 }  # fmt: skip
+
+
+def numbered(views, number):
+    """One of the sets of keys of a query, as `GROUP BY GROUPING SETS` makes it."""
+    return views.map([pl.lit(number, pl.Int64).alias("a"), pl.col("b")])
 
 
 def claimed(plan):
@@ -319,6 +342,13 @@ def one_record(node):
     return change and change._replace(l0=1)
 
 
+def always_apart(inputs, values):
+    shares = [(person_bound._renamed(change, names), factor) for change, names, factor in inputs]
+    if len(inputs) > 1 and all(masses for masses, _ in shares):
+        most = max(min(masses.values()) * factor for masses, factor in shares)
+        yield from ((frozenset([name]), most) for name in values)
+
+
 BOUND_OF_PAIRS, BOUND_OF_THEIRS = Join.bounds, JoinRows._theirs
 WRONG = {
     "an input that does not move cannot hold the person": ((Node, "needs", property(always)), ["concat", "union"]),
@@ -333,6 +363,8 @@ WRONG = {
     "a limit is monotone": ((Fill, "monotone", True), ["limit by value", "limit by both"]),
     "a difference is monotone": ((Sum, "monotone", True), ["key alone", "value alone"]),
     "a person has one record": ((person_bound, "_entered", one_record), ["key alone", "value alone"]),
+    "equal constants are two values": ((columnar, "told_apart", lambda _, kind: (kind, object())), ["one set twice"]),
+    "inputs that share a value are told apart": ((person_bound, "_apart", always_apart), ["one set twice"]),
     "all records of a person move by 1": ((person_bound, "_whole", lambda _: {person_bound.NONE: 1}), ["key alone"]),
 }
 

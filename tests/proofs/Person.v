@@ -166,3 +166,33 @@ Proof.
   - intros c z. rewrite (apart2 _ _ _ _ M), (apart2 _ _ _ _ M (of_user w (w'' z) c) d).
     apply (content2 _ _ _ _ M); [|easy]. intros x. rewrite !weight_of_user. now destruct (same (w x) (w'' z)).
 Qed.
+
+(** Inputs that are told apart by a value: records of one value that move came of one of them, the others do not move
+    at that value. So they move as far as that one says, not as all do together (the sets of keys of a CUBE). *)
+Lemma dist_of_value {C V} `{Eq C} `{Eq V} (w : C -> V) v (e e' g g' : coll C) :
+  (forall z, w z = v -> weight e z = weight g z) -> (forall z, w z = v -> weight e' z = weight g' z) ->
+  dist (of_user w v e) (of_user w v e') <= dist g g'.
+Proof.
+  intros E E'. set (l := nodup eq_dec (map fst (of_user w v e ++ of_user w v e'))).
+  rewrite (dist_all _ _ l); [|intros x I; now apply nodup_In|apply NoDup_nodup].
+  etransitivity; [|apply (dist_some _ _ l), NoDup_nodup]. apply sum_le. intros z _.
+  rewrite !weight_of_user. destruct (same (w z) v) eqn:S; [|lia].
+  apply same_true in S. rewrite (E z S), (E' z S). lia.
+Qed.
+
+Theorem apart_by_a_value {A B C V} `{Eq A} `{Eq B} `{Eq C} `{Eq V} (w : A -> V) (w' : B -> V) (w'' : C -> V) op s t v
+    (c c' : coll A) (d d' : coll B) : Local2 w w' w'' (fun c d => op (items c) (items d)) -> Stable2 op s t ->
+  (forall x, w x = v -> weight c x = weight c' x) \/ (forall y, w' y = v -> weight d y = weight d' y) ->
+  dist (of_user w'' v (op (items c) (items d))) (of_user w'' v (op (items c') (items d'))) <=
+    Z.max (s * dist (of_user w v c) (of_user w v c')) (t * dist (of_user w' v d) (of_user w' v d')).
+Proof.
+  intros L St Still.
+  assert (forall {X} `{Eq X} (r : X -> V) (e e' : coll X), (forall x, r x = v -> weight e x = weight e' x) ->
+    dist (of_user r v e) (of_user r v e') = 0) as Zero.
+  { intros X EX r e e' E. apply dist_refl. intros x. rewrite !weight_of_user. destruct (same (r x) v) eqn:S; [|easy].
+    apply same_true in S. now apply E. }
+  etransitivity.
+  - apply (dist_of_value w'' v _ _ (op (items (of_user w v c)) (items (of_user w' v d)))
+      (op (items (of_user w v c')) (items (of_user w' v d')))); intros z E; now rewrite (apart2 _ _ _ _ L), E.
+  - etransitivity; [apply St|]. destruct Still as [Z|Z]; rewrite (Zero _ _ _ _ _ Z); lia.
+Qed.

@@ -2,7 +2,8 @@
 
 Each record is counted once for each set, with NULL for the keys that are not in the set, beside a number that tells
 sets apart. So a query of n sets is a `concat` of n maps: one record moves n times as much, and the noise is that of n
-queries which share epsilon.
+queries which share epsilon. In one bin it moves no more than in one set, since sets differ in their number
+(`core/plan/person_bound.py`); Gaussian noise grows with the square root of n.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ record on which an expression raises is dropped, and it alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ import polars as pl
 from wpinq.core.functions.admit import INSTEAD, admit, bare, bounded, empty
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.columnwise import Columnwise
+from wpinq.core.functions.function import told_apart
 from wpinq.core.functions.output_columns import columns_code, columns_of, named, projection_code
 from wpinq.core.functions.polars_tree import Read, tree
 from wpinq.core.functions.traced.columnar import FAILURES
@@ -46,16 +47,16 @@ class Expressions(Columnwise):
     growth: int = 1
     bare: tuple[str | None, ...] = ()
     """The column that each expression is; None where it is computed."""
-    alike: tuple[bool, ...] = ()
-    """Whether each expression reads no column."""
+    constant: tuple[tuple[str, Hashable], ...] = ()
+    """The outputs that read no column, each with its value; see `Function.constants`."""
 
     @property
     def passed(self) -> dict[str, str]:  # noqa: D102
         return {name: column for name, column in zip(self.output.names, self.bare, strict=False) if column is not None}
 
     @property
-    def constants(self) -> frozenset[str]:  # noqa: D102
-        return frozenset(name for name, alike in zip(self.output.names, self.alike, strict=False) if alike)
+    def constants(self) -> Mapping[str, Hashable]:  # noqa: D102
+        return dict(self.constant)
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         return canonical.frame(_each(frame, lambda part: self._made(part, keep)), self.output)
@@ -110,11 +111,23 @@ def expressions(
         expressions=tuple(value for value, _ in typed),
         growth=max(growths, default=1),
         bare=tuple(map(bare, parts)),
-        alike=tuple(not part.columns for part in parts),
+        constant=tuple(
+            (column.name, _value(value, column.kind))
+            for part, (value, _), column in zip(parts, typed, output, strict=True)
+            if not part.columns
+        ),
     )
     if projection is None:
         _probed(bound, call)
     return bound
+
+
+def _value(expression: pl.Expr, kind: Kind) -> Hashable:
+    """The value of an expression that reads no column, where values of its kind are told apart."""
+    try:
+        return told_apart(pl.select(expression).item(), kind)
+    except FAILURES:
+        return None
 
 
 def chosen(names: Sequence[str], schema: Schema, call: str) -> Expressions:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
 from wpinq.core.records.batch import Batch
-from wpinq.core.records.schema import Schema
+from wpinq.core.records.schema import Kind, Schema
 
 
 class Dropped(Exception):  # noqa: N818  not an error: the policy for a record on which a function has no value
@@ -50,9 +50,12 @@ class Function(ABC):
         return {}
 
     @property
-    def constants(self) -> frozenset[str]:
-        """The outputs that are the same for every record."""
-        return frozenset()
+    def constants(self) -> Mapping[str, Hashable]:
+        """The outputs that are the same for every record, each with its value as columns store it, or None.
+
+        Of whole numbers, texts and booleans the value is given: two of one type are one value only if they are equal.
+        """
+        return {}
 
     @property
     def growth(self) -> int:
@@ -87,6 +90,15 @@ class Function(ABC):
     @abstractmethod
     def predicate(self, frame: pl.DataFrame) -> pl.Series:
         """A mask over the rows of a frame: the truth value, False where the record is dropped."""
+
+
+TOLD_APART: dict[Kind, type] = {Kind.INT: int, Kind.TEXT: str, Kind.BOOL: bool}
+"""Types of which two constants are stored as one value only if they are equal."""
+
+
+def told_apart(value: object, kind: Kind) -> Hashable:
+    """A constant as `Function.constants` has it: its type and value, or None where equal values may look different."""
+    return (kind, value) if kind in TOLD_APART and type(value) is TOLD_APART[kind] else None
 
 
 @runtime_checkable

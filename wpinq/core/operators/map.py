@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -95,7 +95,7 @@ class Map(Linear):
         return {name: column for name, column in self.function.passed.items() if kinds[column].kind in EXACT}
 
     @property
-    def constants(self) -> frozenset[str]:
+    def constants(self) -> Mapping[str, Hashable]:
         return self.function.constants
 
     @property

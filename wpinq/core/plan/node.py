@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -126,9 +126,9 @@ class Node(ABC):
         return None if before is None else (0, before)
 
     @property
-    def constants(self) -> frozenset[str]:
-        """The columns that hold one value in all of its records, whatever the data."""
-        return frozenset()
+    def constants(self) -> Mapping[str, Hashable]:
+        """The columns that hold one value in all of its records, whatever the data; see `Function.constants`."""
+        return {}
 
     @property
     def needs(self) -> tuple[bool, ...]:

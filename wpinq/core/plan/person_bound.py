@@ -15,6 +15,9 @@ other steps only the mass for no columns is known.
   Where inputs meet, a column stays fixed if it holds the same column of the source in all of them: concat of (a, b)
   and (b, a) moves two records, also where the unit is a record.
 - A column that holds one value in all records (`Node.constants`) is fixed too; it names nobody.
+- Where several inputs that move hold different values in a column, records that agree in it came of one of them: such
+  records move as far as those of one input, not of all. So a person is in one bin of each of the grouping sets of a
+  CUBE, which differ in their number, by what moves one set (`apart_by_a_value` in tests/proofs).
 - A step that makes several records of each, one for every value of a column, may be more stable in each of these
   *slices* alone (`Node.slices`): of the moments of a mean each moves as far as its records do, and both twice as far.
 - A step may bound how far a record or a key moves (`Node.moves_at_most`: a record of `distinct` by 1; a whole group
@@ -64,9 +67,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wpinq.core.plan.node import Node, Source
+from wpinq.core.records.schema import Kind
 
 if TYPE_CHECKING:
     from wpinq.core.plan.dataset import DataSet
@@ -120,6 +125,7 @@ class Change(NamedTuple):
 
     Attributes:
         fixed: Columns in which all records that move hold the same value: for each what tells whose value that is.
+        values: Of some columns all values that records hold, where inputs that move are told apart by them.
         masses: How far records that agree in these columns move together; none where nothing bounds that.
         alone: Whether what moves is what the unit makes by itself, under the fixed columns.
         l0: How many records move at the most; None where that is not known.
@@ -131,6 +137,7 @@ class Change(NamedTuple):
     alone: bool = False
     l0: int | None = None
     rises: bool = False
+    values: Mapping[str, frozenset[tuple[Kind, Hashable]]] = MappingProxyType({})
 
     @property
     def l1(self) -> Fraction | None:
@@ -141,6 +148,10 @@ class Change(NamedTuple):
     def linf(self) -> Fraction | None:
         """How far one record moves at the most; None where nothing bounds it."""
         return min(self.masses.values(), default=None)
+
+
+Inputs: TypeAlias = Sequence[tuple[Change, Mapping[str, str], Fraction]]
+"""Of each input that moves the change, the names of columns before by those after, and the stability."""
 
 
 class Constant(NamedTuple):
@@ -213,6 +224,8 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
             for columns, mass in masses.items()
             for others, more in renamed.items()
         )
+    values = _values(node, inputs)
+    masses = _least([*masses.items(), *_apart(inputs, values)])
     if node.dithers:
         masses = {NONE: max(masses[NONE], *node.stability)} if NONE in masses else {}
     for column, slice_ in node.slices.items():
@@ -222,7 +235,38 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
     alone = named and not node.dithers and _stays_alone(node, moved, fixed, kept)
     risen = node.monotone and all(change.rises for change, _, _ in inputs)
     rises = not node.dithers and (risen or (alone and node.nonnegative))
-    return Change(fixed, masses, alone, _bins(node, [change for change, _, _ in inputs]), rises)
+    return Change(fixed, masses, alone, _bins(node, [change for change, _, _ in inputs]), rises, values)
+
+
+def _values(node: Node, inputs: Inputs) -> dict[str, frozenset[tuple[Kind, Hashable]]]:
+    """The values that are known of columns after a step: those of all inputs that move, and what it writes itself."""
+    result = {name: frozenset([value]) for name, value in node.constants.items() if value is not None}
+    for name in inputs[0][1]:
+        held = [change.values.get(names.get(name, ""), NONE) for change, names, _ in inputs]
+        union = NONE.union(*held)
+        if all(held) and {kind for kind, _ in union} == {node.schema[name].kind}:
+            result[name] = union
+    return result
+
+
+def _apart(
+    inputs: Inputs, values: Mapping[str, frozenset[tuple[Kind, Hashable]]]
+) -> Iterable[tuple[frozenset[str], Fraction]]:
+    """How far records move that agree in a column by whose values the inputs are told apart: as those of one input."""
+    if len(inputs) < 2:
+        return
+    masses: Masses = {NONE: Fraction(0)}
+    for change, names, factor in inputs:
+        renamed = _renamed(change, names)
+        masses = _least(
+            (columns | others, max(mass, more * factor))
+            for columns, mass in masses.items()
+            for others, more in renamed.items()
+        )
+    for name, union in values.items():
+        held = [change.values.get(names.get(name, ""), union) for change, names, _ in inputs]
+        if sum(map(len, held)) == len(union):
+            yield from ((columns | {name}, mass) for columns, mass in masses.items())
 
 
 def _bins(node: Node, moved: Sequence[Change]) -> int | None:
@@ -235,7 +279,7 @@ def _bins(node: Node, moved: Sequence[Change]) -> int | None:
     return total
 
 
-def _fixed(inputs: Sequence[tuple[Change, Mapping[str, str], Fraction]]) -> dict[str, Hashable]:
+def _fixed(inputs: Inputs) -> dict[str, Hashable]:
     """The columns that stay fixed: each holds the same column of the unit in all inputs that move."""
     result: dict[str, Hashable] = {}
     for name in inputs[0][1]:

@@ -8,7 +8,7 @@ record on which an expression raises is dropped, and it alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ import polars as pl
 from wpinq.core.functions.admit import INSTEAD, admit, bare, bounded, empty
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.columnwise import Columnwise
-from wpinq.core.functions.function import told_apart
+from wpinq.core.functions.function import Constant, told_apart
 from wpinq.core.functions.output_columns import columns_code, columns_of, named, projection_code
 from wpinq.core.functions.polars_tree import Read, tree
 from wpinq.core.functions.traced.columnar import FAILURES
@@ -47,7 +47,7 @@ class Expressions(Columnwise):
     growth: int = 1
     bare: tuple[str | None, ...] = ()
     """The column that each expression is; None where it is computed."""
-    constant: tuple[tuple[str, Hashable], ...] = ()
+    constant: tuple[tuple[str, Constant | None], ...] = ()
     """The outputs that read no column, each with its value; see `Function.constants`."""
 
     @property
@@ -55,7 +55,7 @@ class Expressions(Columnwise):
         return {name: column for name, column in zip(self.output.names, self.bare, strict=False) if column is not None}
 
     @property
-    def constants(self) -> Mapping[str, Hashable]:  # noqa: D102
+    def constants(self) -> Mapping[str, Constant | None]:  # noqa: D102
         return dict(self.constant)
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
@@ -122,7 +122,7 @@ def expressions(
     return bound
 
 
-def _value(expression: pl.Expr, kind: Kind) -> Hashable:
+def _value(expression: pl.Expr, kind: Kind) -> Constant | None:
     """The value of an expression that reads no column, where values of its kind are told apart."""
     try:
         return told_apart(pl.select(expression).item(), kind)

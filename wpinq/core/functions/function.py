@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import polars as pl
 
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.schema import Kind, Schema
+
+Constant: TypeAlias = tuple[Kind, Hashable]
+"""A value of a type."""
 
 
 class Dropped(Exception):  # noqa: N818  not an error: the policy for a record on which a function has no value
@@ -50,7 +53,7 @@ class Function(ABC):
         return {}
 
     @property
-    def constants(self) -> Mapping[str, Hashable]:
+    def constants(self) -> Mapping[str, Constant | None]:
         """The outputs that are the same for every record, each with its value as columns store it, or None.
 
         Of whole numbers, texts and booleans the value is given: two of one type are one value only if they are equal.
@@ -96,7 +99,7 @@ TOLD_APART: dict[Kind, type] = {Kind.INT: int, Kind.TEXT: str, Kind.BOOL: bool}
 """Types of which two constants are stored as one value only if they are equal."""
 
 
-def told_apart(value: object, kind: Kind) -> Hashable:
+def told_apart(value: Any, kind: Kind) -> Constant | None:
     """A constant as `Function.constants` has it: its type and value, or None where equal values may look different."""
     return (kind, value) if kind in TOLD_APART and type(value) is TOLD_APART[kind] else None
 

@@ -95,7 +95,7 @@ class Map(Linear):
         return {name: column for name, column in self.function.passed.items() if kinds[column].kind in EXACT}
 
     @property
-    def constants(self) -> Mapping[str, Hashable]:
+    def constants(self) -> Mapping[str, tuple[Kind, Hashable] | None]:
         return self.function.constants
 
     @property

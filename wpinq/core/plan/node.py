@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from wpinq.core.functions.covering import Uncovered, covered, covered_fields
 from wpinq.core.plan.shapes import Read, Shape
 from wpinq.core.records.fields import encode
-from wpinq.core.records.schema import Schema
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.records.weights import WeightType
 from wpinq.errors import InternalError
 
@@ -126,7 +126,7 @@ class Node(ABC):
         return None if before is None else (0, before)
 
     @property
-    def constants(self) -> Mapping[str, Hashable]:
+    def constants(self) -> Mapping[str, tuple[Kind, Hashable] | None]:
         """The columns that hold one value in all of its records, whatever the data; see `Function.constants`."""
         return {}
 

@@ -118,6 +118,8 @@ def least(bound: Fraction | None, another: Fraction | None) -> Fraction | None:
 
 Masses: TypeAlias = Mapping[frozenset[str], Fraction]
 NONE: frozenset[str] = frozenset()
+Values: TypeAlias = frozenset[tuple[Kind, Hashable]]
+UNKNOWN: Values = frozenset()
 
 
 class Change(NamedTuple):
@@ -137,7 +139,7 @@ class Change(NamedTuple):
     alone: bool = False
     l0: int | None = None
     rises: bool = False
-    values: Mapping[str, frozenset[tuple[Kind, Hashable]]] = MappingProxyType({})
+    values: Mapping[str, Values] = MappingProxyType({})
 
     @property
     def l1(self) -> Fraction | None:
@@ -238,20 +240,18 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
     return Change(fixed, masses, alone, _bins(node, [change for change, _, _ in inputs]), rises, values)
 
 
-def _values(node: Node, inputs: Inputs) -> dict[str, frozenset[tuple[Kind, Hashable]]]:
+def _values(node: Node, inputs: Inputs) -> dict[str, Values]:
     """The values that are known of columns after a step: those of all inputs that move, and what it writes itself."""
     result = {name: frozenset([value]) for name, value in node.constants.items() if value is not None}
     for name in inputs[0][1]:
-        held = [change.values.get(names.get(name, ""), NONE) for change, names, _ in inputs]
-        union = NONE.union(*held)
+        held = [change.values.get(names.get(name, ""), UNKNOWN) for change, names, _ in inputs]
+        union = UNKNOWN.union(*held)
         if all(held) and {kind for kind, _ in union} == {node.schema[name].kind}:
             result[name] = union
     return result
 
 
-def _apart(
-    inputs: Inputs, values: Mapping[str, frozenset[tuple[Kind, Hashable]]]
-) -> Iterable[tuple[frozenset[str], Fraction]]:
+def _apart(inputs: Inputs, values: Mapping[str, Values]) -> Iterable[tuple[frozenset[str], Fraction]]:
     """How far records move that agree in a column by whose values the inputs are told apart: as those of one input."""
     if len(inputs) < 2:
         return

@@ -74,7 +74,7 @@ def _represented(item: Any) -> bytes:
     return f"{type(item).__name__} {item!r}".encode()
 
 
-_FORMS: dict[type, Callable[[Any], bytes]] = dict.fromkeys(REPRESENTED, _represented) | {
+_FORMS: dict[Any, Callable[[Any], bytes]] = dict.fromkeys(REPRESENTED, _represented) | {
     str: lambda text: b"s" + text.encode("utf-8", "surrogatepass"),
     bytes: lambda content: b"b" + content,
     int: lambda number: b"i%x" % number,

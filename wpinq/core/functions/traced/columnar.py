@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from wpinq.core.functions.function import Function, told_apart
+from wpinq.core.functions.function import Constant, Function, told_apart
 from wpinq.core.functions.plain import Plain
 from wpinq.core.functions.traced.expression import Expression, safe
 from wpinq.core.records import canonical
@@ -40,7 +40,7 @@ class Columnar(Function):
         return {name: node.options[0] for name, node in pairs if node.name == "column"}
 
     @property
-    def constants(self) -> Mapping[str, Hashable]:  # noqa: D102
+    def constants(self) -> Mapping[str, Constant | None]:  # noqa: D102
         pairs = zip(self.output, self.nodes, strict=True)
         return {
             column.name: told_apart(node.options[0], column.kind) for column, node in pairs if node.name == "constant"

@@ -8,6 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import typer
 
 import wpinq
@@ -31,7 +32,9 @@ def named(module: ModuleType) -> Iterator[str]:
         error = isinstance(public, type) and issubclass(public, Exception)
         twice = module is not wpinq and getattr(wpinq, name, None) is public
         if not isinstance(public, ModuleType) and not error and not twice:
-            yield f"::: {public.__module__}.{public.__qualname__}"
+            keys = isinstance(public, type) and issubclass(public, msgspec.Struct)  # a table of a file: all its keys
+            shown = "\n    options: {show_if_no_docstring: true}" if keys else ""
+            yield f"::: {public.__module__}.{public.__qualname__}{shown}"
 
 
 def written() -> Iterator[str]:

@@ -9,6 +9,23 @@ import msgspec
 
 from wpinq.exact import exact
 
+__all__ = [
+    "Alerts",
+    "Budget",
+    "Checks",
+    "Data",
+    "File",
+    "Intake",
+    "Page",
+    "Person",
+    "Question",
+    "Records",
+    "Schedule",
+    "Sink",
+    "Stream",
+    "Words",
+]  # fmt: skip
+
 Number: TypeAlias = int | float | str
 """An amount as a file holds it; it is read exactly."""
 

@@ -19,6 +19,8 @@ from wpinq.apps.publish.reading import plain
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
 
+__all__ = ["Config", "Fitted", "Limits", "Protected", "Published", "Server"]
+
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 """Names of data sets, measurements and fits: they stand in addresses."""
 

@@ -13,14 +13,13 @@ from strategies import evaluate
 
 import wpinq
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.measurements.selected import WeightedSelection
+from wpinq.core.measurements.select import WeightedSelection, pairs_of
 from wpinq.core.noise import Words, gaussian_curve, weighted_rounds
 from wpinq.core.noise.gaussian_tails import tail_bounds
 from wpinq.core.noise.selection import selection
 from wpinq.core.noise.weighted_rounds import UNIT, OfRound, threshold, weights
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.weighted_names import pairs_of
 
 ONE, TINY = Secret(bytes(range(32))), "1e-6"
 COLUMNS = {"user": str, "page": str, "age": int}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import Driver, expected, protected, same
 
 from wpinq.core import kernels
-from wpinq.core.operators.group_sizes import GroupSizes
+from wpinq.core.operators.group_by import GroupSizes
 from wpinq.core.plan.node import sources
 from wpinq.core.state import pointwise, summed
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger.allowance import allowances
+from wpinq.core.ledger.budget import allowances
 from wpinq.core.operators.contribution.sample import under
 from wpinq.core.operators.contribution.unit_key import Whole
 from wpinq.core.plan.node import Node, steps

@@ -41,7 +41,7 @@ from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.provenance import About
 from wpinq.core.measurements.published import readable
 from wpinq.core.measurements.query import ChargedQuery
-from wpinq.core.measurements.selected import Selection
+from wpinq.core.measurements.select import Selection
 from wpinq.core.noise.exponential import PermuteAndFlip
 from wpinq.core.operators.map import choose
 from wpinq.core.operators.resolution import fit_noise

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from wpinq.core.functions.sql.calls import listed
     from wpinq.core.functions.traced.columnar import Columnar
     from wpinq.core.functions.traced.expression import Expression
-    from wpinq.core.functions.traced.formula import Formula
+    from wpinq.core.functions.traced.trace import Formula
     from wpinq.core.ledger.accountant import Entry
-    from wpinq.core.ledger.allowance import Allowance, allowances, caps
-    from wpinq.core.ledger.budget import code_of_row, left_line
+    from wpinq.core.ledger.budget import Allowance, allowances, caps, code_of_row, left_line
     from wpinq.core.ledger.charge import Charge
     from wpinq.core.ledger.cost import Composition, write_amount
     from wpinq.core.ledger.file import ENDS
@@ -71,10 +70,9 @@ _NAMES = {
     "core.functions.sql.calls": "listed",
     "core.functions.traced.columnar": "Columnar",
     "core.functions.traced.expression": "Expression",
-    "core.functions.traced.formula": "Formula",
+    "core.functions.traced.trace": "Formula",
     "core.ledger.accountant": "Entry",
-    "core.ledger.allowance": "Allowance allowances caps",
-    "core.ledger.budget": "code_of_row left_line",
+    "core.ledger.budget": "Allowance allowances caps code_of_row left_line",
     "core.ledger.charge": "Charge",
     "core.ledger.cost": "Composition write_amount",
     "core.ledger.file": "ENDS",

@@ -23,7 +23,7 @@ from wpinq.core.functions.expressions import Expressions
 from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.rows import Rows
 from wpinq.core.functions.traced.columnar import Columnar
-from wpinq.core.functions.traced.formula import Formula
+from wpinq.core.functions.traced.trace import Formula
 from wpinq.distributed.values import Json, UnwritableError, from_json, members, record, to_json
 from wpinq.errors import InternalError, PlanError
 

@@ -16,7 +16,7 @@ from typing import Any
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.terms import shown
 from wpinq.core.functions.tree import col, none_null
-from wpinq.core.operators.along_way import owners_met
+from wpinq.core.operators.keys import owners_met
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL, Derived
 from wpinq.query.joins import conjuncts
@@ -94,7 +94,7 @@ def sought(node: Any, tables: Tables, scope: Any) -> Sought | None:
 def _owners(
     select: Any, tables: Tables, scope: Any, pairs: list[tuple[Any, Any]], listed: Any
 ) -> list[tuple[Any, Any]]:
-    """The owners that are compared too, where a key along a way to them is (`operators/along_way.py`)."""
+    """The owners that are compared too, where a key along a way to them is (`operators/keys.py`)."""
     from sqlglot import exp
 
     if listed is not None and len(select.expressions) == 1:

@@ -12,8 +12,8 @@ from typing import Any
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.terms import shown
 from wpinq.core.functions.tree import none_null
-from wpinq.core.operators.along_way import owners_met
 from wpinq.core.operators.join_rows import JoinRows
+from wpinq.core.operators.keys import owners_met
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from wpinq.core.engines import reference
-from wpinq.core.measurements.selected import Selection
+from wpinq.core.measurements.select import Selection
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.stability import Survey

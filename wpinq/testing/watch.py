@@ -19,7 +19,8 @@ from wpinq.core.engines import local
 from wpinq.core.engines import select as engine_choice
 from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job
-from wpinq.core.measurements import measurement, query, selected
+from wpinq.core.measurements import measurement, query
+from wpinq.core.measurements import select as selections
 from wpinq.core.measurements.continual import ContinualMeasurement
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import ChargedQuery
@@ -143,7 +144,7 @@ def _patches(observed: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     return [
         (ChargedQuery, "__init__", created), (ChargedQuery, "answer_from", answered),
         (ContinualMeasurement, "receive", received), (Measurement, "_passing", passed),
-        (measurement, "names_of", named), (selected, "names_of", named),
+        (measurement, "names_of", named), (selections, "names_of", named),
     ]  # fmt: skip
 
 

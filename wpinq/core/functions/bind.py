@@ -28,9 +28,8 @@ from wpinq.core.functions.output_columns import Declared, columns_code, columns_
 from wpinq.core.functions.plain import Many, Plain
 from wpinq.core.functions.traced.columnar import Columnar, columns_read, projected
 from wpinq.core.functions.traced.expression import Expression, Untraced
-from wpinq.core.functions.traced.formula import Formula
 from wpinq.core.functions.traced.probe import agrees
-from wpinq.core.functions.traced.trace import trace
+from wpinq.core.functions.traced.trace import Formula, trace
 from wpinq.core.functions.tree import Node, col
 from wpinq.core.functions.versioned import Versioned
 from wpinq.core.records.kinds import declared_kinds

@@ -1,7 +1,7 @@
 """The durable budget: what was charged to a data set, safe under threads, processes and crashes."""
 
 from wpinq.core.ledger.accountant import Entry
-from wpinq.core.ledger.allowance import Allowance, allowances, caps
+from wpinq.core.ledger.budget import Allowance, allowances, caps
 from wpinq.core.ledger.charge import Charge, wording
 from wpinq.core.ledger.cost import Cost
 from wpinq.core.ledger.ledger import Ledger

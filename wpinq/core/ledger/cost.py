@@ -14,7 +14,7 @@ one plan over one version of the data. The code that names a group must observe:
 - Epochs may share a group only if a unit causes the same change of the collection at each of them (once its records
   have come): if all steps from the live source on are linear for each record, and the unit is a record. After a step
   that combines records (also a bound on users, whose sample changes), one early record can change another part at every
-  epoch; there the name holds the epoch too (`wpinq.core.operators.parallel`).
+  epoch; there the name holds the epoch too (`wpinq.core.operators.window`).
 - A user is in many parts: at one epoch the user's change is divided among them as a record's is, within the bound.
 - A continual measurement answers for every epoch, but consists of linear steps, and keeps the first records of users,
   for ever: the change of all epochs together is divided among the parts.

@@ -19,8 +19,7 @@ from wpinq.core.noise.counting_tree import FORM, parts, segment
 from wpinq.core.noise.tails import half_width
 from wpinq.core.noise.threshold import refuse_other_law
 from wpinq.core.operators.contribution.first import First
-from wpinq.core.operators.parallel import combines_records
-from wpinq.core.operators.window import Window
+from wpinq.core.operators.window import Window, combines_records
 from wpinq.core.plan.node import Node, Source
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import show_measured

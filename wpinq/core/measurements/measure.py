@@ -12,8 +12,8 @@ from wpinq.core.measurements.measurement import Measurement, quoted
 from wpinq.core.measurements.windows import WindowedMeasurement, windows
 from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.operators.contribution.first import first
-from wpinq.core.operators.parallel import each_is_charged
 from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.operators.window import each_is_charged
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import how_often, show_measured

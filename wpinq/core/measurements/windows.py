@@ -12,8 +12,7 @@ import polars as pl
 
 from wpinq.core.measurements.measurement import Measurement, quoted
 from wpinq.core.measurements.query import commit
-from wpinq.core.operators.parallel import each_is_charged
-from wpinq.core.operators.window import Window
+from wpinq.core.operators.window import Window, each_is_charged
 from wpinq.core.plan.node import Node, steps
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.stability import Survey
@@ -43,7 +42,7 @@ class WindowedMeasurement(Measurement):
     """A charged, noisy histogram of every window.
 
     Each window that is asked for is a measurement of its own, with noise of its own. Where a unit is in one window only
-    (`core/operators/parallel.py`), all windows are charged when it is made, and the ledger shows each of them at no
+    (`core/operators/window.py`), all windows are charged when it is made, and the ledger shows each of them at no
     cost. Else, as with people in a live source, whose unit is the whole person, each window is charged when it is first
     asked for.
 

@@ -4,7 +4,7 @@ A round adds up the weights of each name, adds noise, and publishes the names th
 people share their weight among the names that were not published yet, so what they had on popular names helps others.
 
 **What it costs.** Let a person more have names R, of which `names` is the most. (People's names must not depend on
-other people: `core/pricing/weighted_names.py` says for which plans that holds.)
+other people: `core/measurements/select.py` says for which plans that holds.)
 
 1. Given what was published, the weights of all names that somebody else has move by a vector of length 1 at most: the
    sum of 1 / |R| over R. So the noisy weights of all rounds are a course of Gaussian mechanisms with shifts m_1, m_2,

@@ -31,7 +31,7 @@ def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, 
                 This holds for the parts of one collection. A live source at another epoch is another collection, unless
                 every step up to here is linear for each record and the unit is a record; then a record changes the same
                 part at every epoch. Otherwise the costs of parts at two epochs are added up
-                (`wpinq.core.operators.parallel`).
+                (`wpinq.core.operators.window`).
     Source:     McSherry, PINQ, SIGMOD 2009 ("Partition").
 
     Args:

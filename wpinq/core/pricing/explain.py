@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from wpinq.core.operators.parallel import each_is_charged
-from wpinq.core.operators.window import Window
+from wpinq.core.operators.window import Window, each_is_charged
 from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger

@@ -9,9 +9,8 @@ from functools import partial
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import origin
-from wpinq.core.operators.parallel import linear, parallel
 from wpinq.core.operators.partition import Part
-from wpinq.core.operators.window import Window
+from wpinq.core.operators.window import Window, linear, parallel
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source, fingerprints, sources
 from wpinq.core.plan.rewrite import rewrite

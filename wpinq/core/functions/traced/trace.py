@@ -4,11 +4,15 @@ Stand-ins cannot detect `x is None`, `x in {...}`, `isinstance(x, str)` or a bra
 So the bytecode is checked first: only the instructions listed here, no jumps, no calls except of `len`, `abs` and the
 methods of stand-ins, no outer names except plain constants. The traced function is then compared with plain Python on
 probe values; if any result differs, the function runs by the plain way. No record is used for this.
+
+A `Formula` is the way back: expressions of columns as a function that Python computes on the values of one record.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -16,10 +20,46 @@ from wpinq.core.functions import sizes
 from wpinq.core.functions.binding import Binding
 from wpinq.core.functions.code.bytecode import readable, steps_of
 from wpinq.core.functions.traced.expression import Expression, Untraced
-from wpinq.core.functions.traced.formula import Formula
-from wpinq.core.functions.traced.rules import FIELDS, METHODS
+from wpinq.core.functions.traced.rules import FIELDS, METHODS, PYTHON
 from wpinq.core.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
 from wpinq.core.records.schema import Kind, Schema
+from wpinq.errors import PlanError
+
+MEANING = {**PYTHON, "len": length}
+"""What operations do, with stand-ins too."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A function of these columns, in this order.
+
+    Attributes:
+        nodes: The expression of each output.
+        reads: The columns.
+    """
+
+    nodes: tuple[Expression, ...]
+    reads: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in (name for node in self.nodes for name in node.value_tree.columns):
+            if name not in self.reads:
+                raise PlanError(f"the expression reads column {name!r}, which reads= does not name.")
+
+    def __call__(self, *values: Any) -> Any:
+        """The output, or the outputs where there are several."""
+        columns = dict(zip(self.reads, values, strict=True))
+        result = tuple(_value(node, columns) for node in self.nodes)
+        return result if len(result) > 1 else result[0]
+
+
+def _value(node: Expression, columns: Mapping[str, Any]) -> Any:
+    if node.name == "column":
+        return columns[node.options[0]]
+    if node.name == "constant":
+        return node.value
+    return MEANING[node.name](*[_value(part, columns) for part in node.inputs], *node.options)
+
 
 _STRAIGHT = """
     RESUME NOP PUSH_NULL PRECALL CALL COPY_FREE_VARS LOAD_FAST LOAD_FAST_CHECK STORE_FAST LOAD_CONST LOAD_DEREF

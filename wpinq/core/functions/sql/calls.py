@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from wpinq.core.functions.sql import terms, texts, times
+from wpinq.core.functions.sql import casts, texts, times
 from wpinq.core.functions.sql.terms import NUMBERS, Term, balanced, divided, to, together
 from wpinq.core.functions.sql.translator import argument, whole
 from wpinq.core.functions.tree import Node, of_all, when
@@ -227,7 +227,7 @@ FUNCTIONS = (
               times.written),
     _function("CAST(x AS type), TRY_CAST(x AS type), x::type",
               "as INTEGER, DOUBLE PRECISION, TEXT, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ; NULL if it does not fit",
-              "Cast TryCast", "this to safe", terms.cast),
+              "Cast TryCast", "this to safe", casts.cast),
 )  # fmt: skip
 RULES = {node: (item.known, item.translate) for item in FUNCTIONS for node in item.nodes}
 NAMES = re.findall(r"([a-z_]+)\(", " ".join(item.usage for item in FUNCTIONS))

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.core.functions.sql.terms import Term, as_text
+from wpinq.core.functions.sql.casts import as_text
+from wpinq.core.functions.sql.terms import Term
 from wpinq.core.functions.sql.translator import argument, whole, words
 from wpinq.core.functions.tree import Node, lit, of_all, when
 from wpinq.core.records.schema import Kind, polars_type

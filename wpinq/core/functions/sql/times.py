@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.core.functions.sql.terms import TIMES, Term, constant, divided, to, whole_number
+from wpinq.core.functions.sql.casts import TIMES
+from wpinq.core.functions.sql.terms import Term, constant, divided, to, whole_number
 from wpinq.core.functions.sql.translator import argument, words
 from wpinq.core.functions.tree import Methods, Node, lit, of_all
 from wpinq.core.records.schema import Kind, polars_type

@@ -198,7 +198,7 @@ def protect(
         book = ledger.of_table(label, unit.whom, terms, shared=led is not None)
     else:
         book = Ledger.open(
-            path, name=label, unit=unit.whom, asked=terms, secret=secret, found=name is None,
+            path, name=label, unit=unit.whom, terms=terms, secret=secret, found=name is None,
             shared=ledger is not None,
         )  # fmt: skip
     LIMIT.beside(path)

@@ -34,7 +34,7 @@ def cpu() -> float:
 def admitted(epsilon: Fraction, step: Fraction, budget: object, delta: str, most: int) -> int:
     """How many equal counts a ledger admits."""
     asked = Asked.of("protect", budget, delta, accounting="renyi")
-    ledger = Ledger.open(None, name="views", unit="record", asked=asked)
+    ledger = Ledger.open(None, name="views", unit="record", terms=asked)
     for number in range(most):
         try:
             ledger.charge(f"{number:08x}", [Cost(epsilon, curve=(epsilon, step))], version="1", label="count")
@@ -46,7 +46,7 @@ def admitted(epsilon: Fraction, step: Fraction, budget: object, delta: str, most
 def of_split(budget: object, delta: str, count: int) -> float:
     """The standard deviation of the epsilon that a ledger suggests, in whole steps, once it has admitted them all."""
     asked = Asked.of("protect", budget, delta, accounting="renyi")
-    epsilon = Budget.of(Ledger.open(None, name="views", unit="record", asked=asked)).split(count)[0]
+    epsilon = Budget.of(Ledger.open(None, name="views", unit="record", terms=asked)).split(count)[0]
     assert admitted(epsilon, epsilon, budget, delta, count) == count
     return math.sqrt(2 / float(epsilon) ** 2 - 1 / 6)
 
@@ -54,7 +54,7 @@ def of_split(budget: object, delta: str, count: int) -> float:
 def most_accurate(budget: object, delta: str, count: int) -> float:
     """The same for the finest steps (`mechanism="laplace"`), by bisection over what the ledger admits."""
     low = Budget.of(
-        Ledger.open(None, name="views", unit="record", asked=Asked.of("protect", budget, delta, accounting="renyi"))
+        Ledger.open(None, name="views", unit="record", terms=Asked.of("protect", budget, delta, accounting="renyi"))
     ).split(count)[0]
     high = low * Fraction(11, 10)
     for _ in range(14):

@@ -61,7 +61,7 @@ def filled(place: Path, rows: int, accounting: str) -> None:
 
 def opened(place: Path, accounting: str) -> Ledger:
     asked = Asked.of("protect", 10**6, accounting=accounting)
-    return Ledger.open(place, name="views", unit="record", asked=asked)
+    return Ledger.open(place, name="views", unit="record", terms=asked)
 
 
 def ledger(place: Path, rows: int, uses: int, accounting: str = "pure") -> dict[str, float]:

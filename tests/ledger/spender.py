@@ -43,7 +43,7 @@ def measured(ledger: Ledger, many: int) -> None:
 def opened(path: str) -> Ledger:
     accounting = os.environ.get("ACCOUNTING", "pure")
     asked = Asked.of("protect", 1, 0 if accounting == "pure" else os.environ.get("DELTA"), accounting=accounting)
-    return Ledger.open(Path(path), name="views", unit="record", asked=asked)
+    return Ledger.open(Path(path), name="views", unit="record", terms=asked)
 
 
 def spend(path: str, who: str, epsilon: str) -> list[str]:

@@ -197,7 +197,7 @@ def test_rows_of_another_process_are_verified_and_no_others(
 def test_what_checkpoints_say_is_what_the_rows_say(accounting: str, opened: Open, place: Path, every: int) -> None:
     """Everything that an accountant holds comes back: parts, caps, seals, closed versions, amounts of any length."""
     asked = Asked.of("protect", 10**6, Fraction(1, 3), accounting=accounting)
-    ledger = opened(asked=asked)
+    ledger = opened(terms=asked)
     third = Fraction(1, 3**2000)
     for number in range(30):
         under = (("by day", str(number % 3)), ("by page", f"p{number % 2}"))

@@ -21,7 +21,7 @@ ORDER = Fraction(22)
 
 def opened(path=None, secret=None, *, budget=1, delta=DELTA, rho=None, accounting="renyi", unit="record", name="v"):
     asked = Asked.of("protect", budget, delta, rho, accounting)
-    return Ledger.open(path, name=name, unit=unit, asked=asked, secret=secret)
+    return Ledger.open(path, name=name, unit=unit, terms=asked, secret=secret)
 
 
 def of_rho(path=None, rho="1/100"):
@@ -306,7 +306,7 @@ def test_a_cap_is_a_part_of_both_sums():
 
 
 def test_a_cap_in_a_ledger_of_rho_is_a_rho():
-    ledger = Ledger.open(None, name="views", unit="record", asked=Asked.of("test", None, None, "1/10", None))
+    ledger = Ledger.open(None, name="views", unit="record", terms=Asked.of("test", None, None, "1/10", None))
     ledger.cap("ann", Fraction(1, 50))
     assert ask(ledger, 1, Cost(0, rho=Fraction(1, 60)), analyst="ann")
     with pytest.raises(BudgetError, match=r"costs rho 0\.01, .* left of the cap of analyst 'ann'"):

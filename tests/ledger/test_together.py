@@ -139,7 +139,7 @@ def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(
     done = spender("kill", place, rounds, 1)()
     assert done["killed"] >= rounds * 5 // 6
     assert done["trouble"] == []
-    ledger = opened(asked=Asked.of("protect", None, accounting=accounting))
+    ledger = opened(terms=Asked.of("protect", None, accounting=accounting))
     each = Fraction(1, 100_000) * rate(Fraction(1, 100_000), Fraction(1, 100_000), ledger.promise.order or Fraction(2))
     charged = [entry.question for entry in ledger.entries() if entry.kind == "charge"]
     assert set(done["granted"]) <= set(charged)

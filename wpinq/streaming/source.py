@@ -139,7 +139,7 @@ def live(
         raise PlanError("live(unit=...): a stream needs a bound: users(COLUMN, at_most=20), or shared=True.")
     asked = Asked.of("live", budget, delta, rho, accounting)
     first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
-    book = Ledger.open(place, name=name, unit=unit.whom, asked=asked, secret=secret)
+    book = Ledger.open(place, name=name, unit=unit.whom, terms=asked, secret=secret)
     LIMIT.beside(place)
     journal = None
     if recover is not None and place is not None:

@@ -108,7 +108,7 @@ class Opening:
         total, fixed = allowance.total, not self.ledger.exists() or allowance.budget.per is None
         asked = asked_of(allowance.budget, total if fixed else None)
         return Ledger.open(
-            self.ledger, name=self._data.name, unit=self.unit.whom, asked=asked, shared=True, tables=[table],
+            self.ledger, name=self._data.name, unit=self.unit.whom, terms=asked, shared=True, tables=[table],
             least=None if fixed else total,
         )  # fmt: skip
 

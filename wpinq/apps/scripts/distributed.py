@@ -121,7 +121,7 @@ def rebuilt_from_script(message: Mapping[str, Any]) -> Job:
 
     def lend(data: Mapping[str, Any]) -> Lent:
         lent = data_from_json(data)
-        book = Ledger.open(None, name=lent.name, unit=lent.unit.whom, asked=Asked.of("run", None, rho=LIMITLESS))
+        book = Ledger.open(None, name=lent.name, unit=lent.unit.whom, terms=Asked.of("run", None, rho=LIMITLESS))
         return data_from_json(data, book)
 
     script = Path(message["script"])

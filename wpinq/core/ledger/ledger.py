@@ -46,7 +46,7 @@ class Ledger:
     @classmethod
     def open(
         cls, path: Path | None, *, name: str, unit: str, budget: Fraction | None = None,
-        delta: Fraction | None = ZERO, asked: Asked | None = None, secret: Secret | None = None, found: bool = False,
+        delta: Fraction | None = ZERO, terms: Asked | None = None, secret: Secret | None = None, found: bool = False,
         shared: bool = False, tables: Sequence[str] = (), least: Fraction | None = None,
     ) -> Ledger:  # fmt: skip
         """Open a data set's ledger; make it, its secret and its head where there is none.
@@ -58,7 +58,7 @@ class Ledger:
             unit: The privacy unit, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.
             delta: Delta that may be spent in all; None for what an existing ledger holds, and `ALLOWED` in a new one.
-            asked: The budget, delta and how charges are added up, instead of `budget` and `delta`.
+            terms: The budget, delta and how charges are added up, instead of `budget` and `delta`.
             secret: The data set's secret; by default that of the environment, else that in `PATH.secret`.
             found: Whether nobody gave the name: a ledger that exists has one of its own.
             shared: Whether another table of the same people may join those that the ledger has.
@@ -75,13 +75,13 @@ class Ledger:
         >>> ledger
         <Ledger 'views': budget 0.3, remaining 0.2>
         """
-        asked = Asked.of("Ledger.open", budget, delta) if asked is None else asked
-        ledger = cls(*placed(path, secret, new=asked.amount is not None))
+        terms = Asked.of("Ledger.open", budget, delta) if terms is None else terms
+        ledger = cls(*placed(path, secret, new=terms.amount is not None))
         with ledger.transaction() as transaction:
             row = (
-                joined(transaction.accountant, None if found else name, unit, asked, shared=shared)
+                joined(transaction.accountant, None if found else name, unit, terms, shared=shared)
                 if transaction.accountant.last
-                else opening(name, unit, asked)
+                else opening(name, unit, terms)
             )
             if row is not None:
                 transaction.stage(row)
@@ -134,21 +134,21 @@ class Ledger:
         """The privacy unit, by the columns of its tables where these differ."""
         return self._accountant.people
 
-    def of_table(self, name: str, unit: str, asked: Asked, *, shared: bool = False) -> Ledger:
+    def of_table(self, name: str, unit: str, terms: Asked, *, shared: bool = False) -> Ledger:
         """Give this ledger for one of its tables, as it was opened already; of those that it has without a transaction.
 
         Args:
             name: The table.
             unit: Its privacy unit, as text.
-            asked: Its budget.
+            terms: Its budget.
             shared: Whether it may come now.
 
         Raises:
             LedgerError: It has no such table, as far as this process has read it, or another unit or budget.
         """
-        if joined(self._accountant, name, unit, asked, shared=shared) is not None:
+        if joined(self._accountant, name, unit, terms, shared=shared) is not None:
             with self.transaction() as transaction:
-                row = joined(transaction.accountant, name, unit, asked, shared=shared)
+                row = joined(transaction.accountant, name, unit, terms, shared=shared)
                 if row is not None:
                     transaction.stage(row)
         return self

@@ -92,13 +92,13 @@ class Asked(NamedTuple):
         return None if self.amount is None else Promise.of(self.amount, delta, self.accounting or PURE)
 
 
-def opening(name: str, unit: str, asked: Asked) -> dict[str, Any]:
+def opening(name: str, unit: str, terms: Asked) -> dict[str, Any]:
     """The first row.
 
     Raises:
         RefusedError: There is no budget.
     """
-    promise = asked.promise()
+    promise = terms.promise()
     if promise is None:
         raise RefusedError("a new ledger needs a budget; give budget=, for example budget=0.2.")
     return {"kind": "open", "id": os.urandom(16).hex(), "name": name, "unit": unit, **promise.body()}
@@ -108,7 +108,7 @@ def joined(
     accountant: Accountant,
     name: str | None,
     unit: str,
-    asked: Asked,
+    terms: Asked,
     *,
     shared: bool,
 ) -> dict[str, Any] | None:
@@ -127,7 +127,7 @@ def joined(
             " the same people share one where ledger= and name= say so, and a column of each tells people apart, in the"
             f" same periods if in any; it is of {accountant.unit!r}, and this one of {unit!r}."
         )
-    _check_budget(accountant.promise, asked)
+    _check_budget(accountant.promise, terms)
     return None if held is not None else {"kind": "table", "name": name, "unit": unit}
 
 
@@ -146,21 +146,21 @@ def same_people(first: str, second: str) -> bool:
     return periods[0] is not None and periods[0] == periods[1]
 
 
-def _check_budget(held: Promise, asked: Asked) -> None:
+def _check_budget(held: Promise, terms: Asked) -> None:
     """Refuse another budget; floats were once read as the decimals that they print, and are still known."""
-    if asked.accounting is not None and asked.accounting != held.accounting:
+    if terms.accounting is not None and terms.accounting != held.accounting:
         raise RefusedError(
-            f"its budget is {held.text}, and was asked for as one of {ASKED[asked.accounting]}. How charges are added"
+            f"its budget is {held.text}, and was asked for as one of {ASKED[terms.accounting]}. How charges are added"
             " up is what the ledger promises, so it is fixed when the ledger is made: leave the budget out to use this"
             " one as it is, or give another ledger; what both spend adds up for the same people."
         )
-    if asked.amount is None:
+    if terms.amount is None:
         return
-    delta = held.delta if asked.delta is None else asked.delta
-    pairs = ((asked.amount, held.budget), (delta, held.delta))
-    if any(wanted != known and float(wanted) != float(known) for wanted, known in pairs):
+    delta = held.delta if terms.delta is None else terms.delta
+    pairs = ((terms.amount, held.budget), (delta, held.delta))
+    if any(amount != known and float(amount) != float(known) for amount, known in pairs):
         raise RefusedError(
-            f"its budget is {held.text}, and not {replace(held, budget=asked.amount, delta=delta).text}, as was given."
+            f"its budget is {held.text}, and not {replace(held, budget=terms.amount, delta=delta).text}, as was given."
             " Give what it holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
         )
 

@@ -87,7 +87,7 @@ class Version:
 
     Attributes:
         reader: Its records; a data set that reads others, such as what was merged of a stream, is another version.
-        asked: How many questions about people came.
+        questions: How many questions about people came.
         indexes: Its indexes, by whose records they group; None where one does not fit.
     """
 

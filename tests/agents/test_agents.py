@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import wpinq
 from tests.agents.conftest import HOSTILE
-from wpinq.apps.agents.arguments import QUESTIONS
-from wpinq.apps.agents.tools import INSTRUCTIONS, ROWS, TOOLS, Desk
+from wpinq.apps.agents.tools import INSTRUCTIONS, QUESTIONS, ROWS, TOOLS, Desk
 from wpinq.apps.remote import wire
 from wpinq.core.ledger import Ledger
 from wpinq.errors import SourceError

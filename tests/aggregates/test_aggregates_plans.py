@@ -13,9 +13,8 @@ from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
 from wpinq.aggregates.bounding import Lengths
-from wpinq.aggregates.grid import Cells, FineCells
 from wpinq.aggregates.moments import Moments
-from wpinq.aggregates.scale import Scale
+from wpinq.aggregates.scale import Cells, FineCells, Scale
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
 from wpinq.core.plan.node import Source, steps

@@ -13,7 +13,7 @@ from strategies import distance, evaluate, protected, run_flow, same
 
 import wpinq
 from wpinq.aggregates.buckets import Edges
-from wpinq.aggregates.grid import Cells
+from wpinq.aggregates.scale import Cells
 
 RNG = np.random.default_rng(8)
 X = np.round(RNG.normal(50, 30, 3000), 1)

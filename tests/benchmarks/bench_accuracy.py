@@ -24,10 +24,9 @@ import polars as pl
 from wpinq.degrees.observed import observe_corner
 from wpinq.postprocess.degrees.distance import volume
 from wpinq.postprocess.degrees.paths.path import conjugate
-from wpinq.postprocess.degrees.paths.squares import nondecreasing
 from wpinq.postprocess.degrees.posterior.evidence import Cornered
 from wpinq.postprocess.degrees.posterior.horizon import margin
-from wpinq.postprocess.degrees.reconcile import reconcile
+from wpinq.postprocess.degrees.reconcile import nondecreasing, reconcile
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 REAL = {

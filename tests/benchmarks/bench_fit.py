@@ -19,8 +19,8 @@ import numpy as np
 
 from wpinq.core import kernels
 from wpinq.postprocess.degrees.paths.path import conjugate, shortest_path
-from wpinq.postprocess.degrees.paths.squares import squares_path
 from wpinq.postprocess.degrees.posterior.curves import quantiles
+from wpinq.postprocess.degrees.reconcile import squares_path
 
 SIZES = [(1_000, 91_500), (10**5, 10**6), (10**6, 10**7)]
 SCALES = [(10, 10), (10, 30)]

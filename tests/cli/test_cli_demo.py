@@ -15,8 +15,23 @@ from types import SimpleNamespace
 import numpy as np
 
 from wpinq.apps.cli import main
-from wpinq.apps.cli.attackers import DEPARTMENTS, GIVEN, INITIALS, LIMIT, answers, bound, made_up_company, right, table
-from wpinq.apps.cli.demo import CALLS, NEXT, QUERY, WIDTH, bar, histograms
+from wpinq.apps.cli.demo import (
+    CALLS,
+    DEPARTMENTS,
+    GIVEN,
+    INITIALS,
+    LIMIT,
+    NEXT,
+    QUERY,
+    WIDTH,
+    answers,
+    bar,
+    bound,
+    histograms,
+    made_up_company,
+    right,
+    table,
+)
 
 ROOT = Path(__file__).parents[2]
 WITHOUT = """

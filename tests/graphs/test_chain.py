@@ -13,8 +13,7 @@ from strategies import expected, protected
 from wpinq import graphs
 from wpinq.core import kernels
 from wpinq.postprocess.graphs.chain import off
-from wpinq.postprocess.graphs.counts import Graph
-from wpinq.postprocess.graphs.fine import Fine, triple_cells
+from wpinq.postprocess.graphs.counts import Fine, Graph, triple_cells
 from wpinq.postprocess.graphs.walker import ONE, Target, Walker, buckets_of
 
 

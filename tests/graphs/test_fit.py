@@ -15,8 +15,7 @@ from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.graphs import fit as fitting
 from wpinq.postprocess.graphs.counts import Graph, joint, middle, shares
 from wpinq.postprocess.graphs.fit import degrees_of, split_r_hat
-from wpinq.postprocess.graphs.measured import Noisy, common_share, shrunken
-from wpinq.postprocess.graphs.smooth import by_chance, smoothed
+from wpinq.postprocess.graphs.measured import Noisy, by_chance, common_share, shrunken, smoothed
 from wpinq.postprocess.graphs.synthetic import Summary, with_degrees
 from wpinq.postprocess.graphs.walker import Target, Walker
 

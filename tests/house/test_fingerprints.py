@@ -19,9 +19,8 @@ import wpinq
 from wpinq.aggregates.bounding import Lengths
 from wpinq.aggregates.buckets import Edges
 from wpinq.aggregates.clipping_loss import Dropped
-from wpinq.aggregates.grid import Cells, FineCells
 from wpinq.aggregates.moments import Moments
-from wpinq.aggregates.scale import Scale
+from wpinq.aggregates.scale import Cells, FineCells, Scale
 from wpinq.aggregates.scoring import Scores
 from wpinq.core.functions import Function, bind, bind_many
 from wpinq.core.functions.covering import SHOWN

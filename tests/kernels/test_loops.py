@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from wpinq.core import kernels
 from wpinq.core.kernels import loops
 from wpinq.errors import PlanError
-from wpinq.postprocess.degrees.paths import path, squares
+from wpinq.postprocess.degrees import reconcile
+from wpinq.postprocess.degrees.paths import path
 from wpinq.postprocess.degrees.posterior import curves as posterior
 from wpinq.postprocess.degrees.posterior import marginals as chain
-from wpinq.postprocess.degrees.synthesis import curveball, gale_ryser, sampler
+from wpinq.postprocess.degrees.synthesis import gale_ryser, sampler
 from wpinq.postprocess.graphs import chain as swaps
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
@@ -57,7 +58,7 @@ def test_paths(seed, real, contradicting, scales, narrowed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(path, "MANY_CELLS", -1 if narrowed else 10**9)
         patch.setattr(path, "BLOCK", 4)
-        same(lambda: (path.shortest_path(v, h, pair), squares.squares_path(v, h, pair)))
+        same(lambda: (path.shortest_path(v, h, pair), reconcile.squares_path(v, h, pair)))
         weighing = 1 if v.dtype == np.int64 else 1 << 16, *path.weights((min(pair), max(pair)), 14)
         same(lambda: path.corridor(*path.as_units(v, h)[:2], weighing))
 
@@ -131,11 +132,11 @@ def test_swapping_gives_up_at_the_same_place(seed, budget, moves):
     rng = np.random.default_rng(seed)
     sizes = -np.sort(-rng.integers(1, 12, 20))
     starts, items = np.append(0, np.cumsum(sizes)), rng.integers(0, 15, sizes.sum()).astype(np.int32)
-    curveball.arrange(starts, items)
+    sampler.arrange(starts, items)
 
     def swapped():
         mine, draws = items.copy(), np.random.default_rng(seed)
-        return curveball.untangle(starts, mine, draws, budget, moves), mine, draws.random()
+        return sampler.untangle(starts, mine, draws, budget, moves), mine, draws.random()
 
     same(swapped)
 
@@ -147,7 +148,7 @@ def test_sorting_and_counting_repeats():
 
     def arranged():
         mine = items.copy()
-        return curveball.arrange(starts, mine), mine
+        return sampler.arrange(starts, mine), mine
 
     same(arranged)
 
@@ -161,7 +162,7 @@ def test_arrays_of_another_kind_are_refused_rather_than_misread(given):
 def test_each_loop_stands_twice():
     from wpinq.postprocess.bipartite import chain as pair_chain
 
-    modules = [path, squares, chain, pair_chain, posterior, gale_ryser, curveball, swaps]
+    modules = [path, reconcile, chain, pair_chain, posterior, gale_ryser, sampler, swaps]
     from wpinq.postprocess.degrees.paths import corridor
 
     for name in loops.LOOPS:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq.errors import InternalError
-from wpinq.postprocess.degrees.synthesis import curveball, gale_ryser, sampler
+from wpinq.postprocess.degrees.synthesis import gale_ryser, sampler
 
 
 def down(values):
@@ -90,7 +90,7 @@ def test_lists_of_any_length_are_sorted_and_repeats_counted():
     sizes = np.array([1, 5, 1_000, 40, 2])
     starts, items = np.append(0, np.cumsum(sizes)), rng.integers(0, 50, sizes.sum()).astype(np.int32)
     wanted = [np.sort(part) for part in np.split(items, starts[1:-1])]
-    assert curveball.arrange(starts, items) == sum(len(part) - len(set(part.tolist())) for part in wanted)
+    assert sampler.arrange(starts, items) == sum(len(part) - len(set(part.tolist())) for part in wanted)
     assert np.array_equal(items, np.concatenate(wanted))
 
 
@@ -100,10 +100,10 @@ def test_two_hubs_that_would_meet_often_are_swapped_apart():
     starts, items = np.append(0, np.cumsum(degrees)), np.repeat(np.arange(9_001, dtype=np.int32), degrees)
     rng = np.random.default_rng(8)
     rng.shuffle(items)
-    assert curveball.arrange(starts, items) > 500
-    assert curveball.untangle(starts, items, rng, sampler.STEPS * len(items), sampler.MOVES)
+    assert sampler.arrange(starts, items) > 500
+    assert sampler.untangle(starts, items, rng, sampler.STEPS * len(items), sampler.MOVES)
     check(np.repeat(np.arange(9_001), degrees), items, degrees, degrees)
-    assert not curveball.untangle(np.array([0, 2]), np.zeros(2, np.int32), rng, 50, sampler.MOVES)
+    assert not sampler.untangle(np.array([0, 2]), np.zeros(2, np.int32), rng, 50, sampler.MOVES)
 
 
 def test_degrees_that_no_graph_has_are_not_built():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from wpinq.postprocess.degrees.paths import squares
+from wpinq.postprocess.degrees import reconcile
 from wpinq.postprocess.degrees.paths.path import conjugate
 
 
@@ -37,7 +37,7 @@ def test_agrees_with_dijkstra_on_small_grids(scales, real):
         columns, rows = rng.integers(1, 9, 2)
         v = rng.integers(-3, rows + 4, columns) + (rng.random(columns) if real else 0)
         h = rng.integers(-3, columns + 4, rows) + (rng.random(rows) if real else 0)
-        heights = squares.squares_path(v, h, (Fraction(scales[0]), Fraction(scales[1])))
+        heights = reconcile.squares_path(v, h, (Fraction(scales[0]), Fraction(scales[1])))
         assert np.all(np.diff(heights) <= 0) and heights[0] <= rows and heights[-1] >= 0
         assert cost(v, h, heights, scales) == pytest.approx(dijkstra(v, h, scales), rel=1e-9)
 
@@ -46,4 +46,4 @@ def test_pooling_agrees_with_scipy():
     rng = np.random.default_rng(6)
     for size in (1, 2, 3, 50, 3_000):
         values = rng.normal(size=size).cumsum() + 5 * rng.normal(size=size)
-        assert np.allclose(squares.nondecreasing(values), isotonic_regression(values).x)
+        assert np.allclose(reconcile.nondecreasing(values), isotonic_regression(values).x)

@@ -8,9 +8,8 @@ import pytest
 from depth import deep
 from serving import CONFIG, serving, written
 
-from wpinq.apps.serve.cache import Kept, weight
 from wpinq.apps.serve.refusals import RefusedError
-from wpinq.apps.serve.work_queue import Charged, Desk
+from wpinq.apps.serve.work_queue import Charged, Desk, Kept, weight
 from wpinq.core.ledger import Ledger
 
 ROWS = 100

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.apps.cli.status import write_status
+from wpinq.apps.cli.streamed import write_status
 from wpinq.streaming import collection
 from wpinq.streaming.sinks import Release
 

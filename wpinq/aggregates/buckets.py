@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq.aggregates.grid import Cells
 from wpinq.aggregates.groups import Groups, groups
 from wpinq.aggregates.keywords import LEVEL, Options
 from wpinq.aggregates.moments import Moments
-from wpinq.aggregates.scale import refuse_no_numbers
+from wpinq.aggregates.scale import Cells, refuse_no_numbers
 from wpinq.aggregates.sums import ask_count
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.core.measurements.answer import Answer, Released

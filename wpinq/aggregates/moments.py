@@ -9,8 +9,7 @@ from functools import cached_property
 
 import polars as pl
 
-from wpinq.aggregates.grid import Cells
-from wpinq.aggregates.scale import FINE, Scale
+from wpinq.aggregates.scale import FINE, Cells, Scale
 from wpinq.core.functions.covering import SHOWN
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Record

@@ -30,10 +30,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wpinq.aggregates.buckets import Edges
-from wpinq.aggregates.grid import Cells
 from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.moments import Moments
-from wpinq.aggregates.scale import refuse_no_numbers
+from wpinq.aggregates.scale import Cells, refuse_no_numbers
 from wpinq.aggregates.sums import ask_count
 from wpinq.arguments import NAME, takes
 from wpinq.core.ledger import wording

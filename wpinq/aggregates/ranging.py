@@ -21,10 +21,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wpinq.aggregates.grid import FineCells
 from wpinq.aggregates.heap import PARTS, Heap
 from wpinq.aggregates.magnitudes import LARGEST_POWER, LEAST_POWER, SIZE, Magnitudes, points
-from wpinq.aggregates.scale import limits
+from wpinq.aggregates.scale import FineCells, limits
 from wpinq.aggregates.splitting import quantiles, tree_of
 from wpinq.arguments import COLLECTION, NAME, takes
 from wpinq.core.functions.isolate import refuse_inside

@@ -25,7 +25,7 @@ OPERATORS, INSIDE = "wpinq.core.operators", "wpinq.core.operators.contribution"
 STEPS: dict[str, str] = {
     **dict.fromkeys(("Align", "Coarse"), f"{OPERATORS}.resolution"),
     **dict.fromkeys(("Bound", "BoundBySource"), f"{INSIDE}.sample"),
-    **dict.fromkeys(("Cells", "FineCells"), "wpinq.aggregates.grid"),
+    **dict.fromkeys(("Cells", "FineCells"), "wpinq.aggregates.scale"),
     "Derive": f"{INSIDE}.preprocess",
     "Distinct": f"{OPERATORS}.distinct",
     "Dropped": "wpinq.aggregates.clipping_loss",

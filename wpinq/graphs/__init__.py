@@ -15,9 +15,8 @@ from wpinq.graphs.queries import (
     undirected,
 )
 from wpinq.postprocess.bipartite.counts import PairGraph
-from wpinq.postprocess.bipartite.fit import PairFit
+from wpinq.postprocess.bipartite.fit import PairFit, fit
 from wpinq.postprocess.bipartite.measured import PairMeasurements
-from wpinq.postprocess.bipartite.search import fit
 from wpinq.postprocess.bipartite.synthetic import PairSummary, SyntheticPairs
 from wpinq.postprocess.graphs.counts import Graph
 from wpinq.postprocess.graphs.fit import GraphFit

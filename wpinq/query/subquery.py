@@ -4,11 +4,13 @@ Without groups a subquery is `filter` and `map`, which cost nothing. With groups
 records of a key one is left, with what is computed from them, exactly. Who adds a record takes away one such record and
 adds another, so such a table moves twice as far. All that is done with it later, with HAVING too, looks at one of these
 records alone. SELECT DISTINCT is `distinct`, and UNION ALL `concat`. A table that is read twice is paid for twice.
+
+Aggregates of a group's records are computed exactly: they are columns of a subquery, and no answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,16 +18,15 @@ import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.bind import translator
-from wpinq.core.functions.sql.terms import Term, shown
+from wpinq.core.functions.sql.terms import NUMBERS, Term, shown
 from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.functions.tree import Node, col, lit
-from wpinq.core.operators.group_columns import GroupColumn, group_columns
+from wpinq.core.operators.group_columns import RULES, GroupColumn, group_columns
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.query.bounds import Declared, Limits
 from wpinq.query.clauses import label, refuse_unread
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
-from wpinq.query.group_values import group_value
 from wpinq.query.public_rows import PublicRows
 from wpinq.query.select_context import Reads, aggregates
 from wpinq.query.tables import Tables
@@ -266,3 +267,31 @@ def _typed(term: Term) -> Node:
 def _passed(item: Any, name: str, tables: Tables) -> bool:
     """Whether a column of a subquery is one of a given table, under its own name."""
     return type(item).__name__ == "Column" and item.name == name and not tables.computed(item)
+
+
+def group_value(node: Any, term: Callable[[Any], Term]) -> tuple[str, tuple[Any, ...], bool]:
+    """Read an aggregate: its rule, what it is of, as expressions over one record, and whether equal ones count once.
+
+    Args:
+        node: It, with canonical columns.
+        term: Translates an expression over one record.
+
+    Raises:
+        PlanError: It is none that is computed of a group, or of values that it is not for.
+    """
+    rule, what = type(node).__name__, node.this
+    if type(what).__name__ == "Star" and rule == "Count" and not node.expressions:
+        return "Rows", (), False
+    distinct = type(what).__name__ == "Distinct"
+    operands = tuple(what.expressions) if distinct else (what,)
+    more = {name for name, value in node.args.items() if value} - {"this", "big_int"}
+    many = len(operands) != 1 and not (distinct and rule == "Count")
+    if rule not in (*RULES, "Count") or more or many or (distinct and what.args.get("on")) or None in operands:
+        raise PlanError(
+            f"{CALL}: {plainly(node)} in a subquery: COUNT, SUM, AVG, MIN, MAX, MEDIAN, VARIANCE and STDDEV of one "
+            "value are computed there, with DISTINCT or FILTER."
+        )
+    kind, ordered = term(operands[0]).kind, rule in ("Min", "Max")
+    if rule != "Count" and (kind in (Kind.ANY, Kind.BOOL, None) or (not ordered and kind not in NUMBERS)):
+        raise PlanError(f"{CALL}: {plainly(node)} takes numbers{', texts or times' if ordered else ''}; cast them.")
+    return rule, operands, distinct

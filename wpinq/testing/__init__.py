@@ -5,10 +5,8 @@ Nothing here reads a protected source: the caller gives the records.
 
 from wpinq.testing.auditing import Audit, audit, recheck
 from wpinq.testing.case import Case
-from wpinq.testing.evaluation import distance, evaluate, protected
-from wpinq.testing.made_up import made_up
-from wpinq.testing.neighbours import Neighbours, inputs, neighbours
-from wpinq.testing.stability import check_stability
+from wpinq.testing.evaluation import distance, evaluate, made_up, protected
+from wpinq.testing.neighbours import Neighbours, check_stability, inputs, neighbours
 
 __all__ = [
     "Audit",

@@ -2,14 +2,22 @@
 
 An answer goes to sinks with a key. After a restart they get what they have not got: the same answers, since those of a
 closed epoch never change, and nothing is charged for them.
+
+A recovered stream goes on with the script of the last run, or with one that measures more. What is kept of a stream is
+its records, so any question about them is computed, and charged, as for a stream that never stopped. But a script that
+measures other things under the names of before would mix two series of answers, and one that was changed by mistake
+would be charged; so what was measured before must be there, unchanged.
+
+`--status FILE` says how a stream is doing, in exact counts, for its curator alone.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,16 +26,16 @@ import typer
 
 from wpinq.apps.cli.bins import ask
 from wpinq.apps.cli.errors import say
-from wpinq.apps.cli.extended import KeptDataflow
 from wpinq.apps.cli.interrupt import ending
-from wpinq.apps.cli.status import write_status
 from wpinq.apps.scripts.script import Dataflow, chosen
-from wpinq.errors import PlanError, needs
+from wpinq.errors import PlanError, SourceError, needs
+from wpinq.storage import appearing, write
 from wpinq.streaming.answers import Answers, Questions
 from wpinq.streaming.sinks import Release, Sink, open_sinks
 from wpinq.streaming.sinks.delivery import Delivery
 
 if TYPE_CHECKING:
+    from wpinq import Measurement
     from wpinq.apps.cli.inputs import Input
     from wpinq.apps.cli.stream import Stream
     from wpinq.apps.serve.appending import Appending
@@ -199,3 +207,107 @@ def _print(rows: Sequence[Mapping[str, Any]], lines: bool) -> None:
         when = f"window {row['window_start']}" if row["window_start"] else f"epoch {row['epoch']}"
         typer.echo(f"{when}  {row['measurement']}  {written(row['bin'])}  {row['value']:,}")
     sys.stdout.flush()
+
+
+NAME = "dataflow"
+
+
+class KeptDataflow:
+    """What a recovered stream measures, and since when.
+
+    Args:
+        folder: The directory of the stream; None where nothing is kept.
+        script: A digest of the script of this run.
+        closed: How many epochs are kept.
+        whole: Whether the script does nothing but measure, so that its questions are known before they are charged.
+
+    Attributes:
+        since: For each measurement how many epochs had closed when it was added; it answers from the next one on.
+
+    Raises:
+        SourceError: It cannot be read.
+        PlanError: It is another script, whose questions are not known before they are charged.
+    """
+
+    def __init__(self, folder: Path | None, script: bytes, closed: int, *, whole: bool) -> None:
+        self._path, self._script, self._closed = folder and folder / NAME, script.hex(), closed
+        self._questions: dict[str, str] = {}
+        self.since: dict[str, int] = {}
+        if self._path is None or not self._path.exists():
+            return
+        try:
+            saved = json.loads(self._path.read_bytes())
+            self._same, self._questions, self.since = (
+                saved["script"] == self._script,
+                saved["questions"],
+                saved["since"],
+            )
+        except (OSError, ValueError, LookupError, TypeError):
+            raise SourceError(f"--recover {folder}: its dataflow cannot be read; give a new directory.") from None
+        if not self._same and not whole:
+            raise PlanError(
+                "--recover: the script was changed, and observes while it measures, so what it will be charged for is "
+                "not known before; give a new directory."
+            )
+
+    def check(self, measurements: Mapping[str, Measurement]) -> None:
+        """Refuse measurements that do not extend those of before, before they are charged.
+
+        Raises:
+            PlanError: One of before is missing, or another one now.
+        """
+        if not self._questions or self._same:
+            return
+        for name, question in self._questions.items():
+            if name not in measurements or measurements[name].question != question:
+                what = "is missing" if name not in measurements else "measures something else"
+                raise PlanError(
+                    f"--recover: what was kept belongs to another dataflow: {name!r} {what} now; leave what was "
+                    "measured as it was and add to it, or give a new directory. Nothing was charged."
+                )
+
+    def keep(self, measurements: Mapping[str, Measurement]) -> None:
+        """Write down what is measured from now on.
+
+        Raises:
+            SourceError: It cannot be written.
+        """
+        self.since = {name: self.since.get(name, self._closed) for name in measurements}
+        if self._path is None:
+            return
+        questions = {name: measurement.question for name, measurement in measurements.items()}
+        try:
+            write(
+                self._path, json.dumps({"script": self._script, "questions": questions, "since": self.since}).encode()
+            )
+        except OSError as error:
+            raise SourceError(f"--recover {self._path.parent}: {error.strerror}; it must be writable.") from None
+
+
+FOR = "the curator alone: counts of records are exact and no noise protects them; never publish them"
+
+
+def write_status(path: Path, views: Live, answers: Answers) -> None:
+    """Replace the file, which only its owner can read; a stream goes on where it cannot be written."""
+    received, state = views._received, views._data.ledger.state()
+    promise, spent = state.promise, state.spent
+    content = {
+        "for": FOR,
+        "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "epoch": views.epoch,
+        "late": answers._late,
+        "offered": received.offered,
+        "records": received.records,
+        "dropped": received.offered - received.records,
+        "nulls": dict(received.nulls),
+        "epsilon": {"spent": None if spent.gaussian else float(spent.epsilon), "left": float(promise.left(spent))},
+        **(
+            {promise.kind: {"spent": float(spent.divergence), "left": float(promise.limit - spent.divergence)}}
+            if spent.curves
+            else {}
+        ),
+        "budget": promise.text,
+        "sinks": answers.delivery.state(),
+    }
+    with suppress(OSError), appearing(path) as file:
+        file.write(json.dumps(content, indent=1).encode() + b"\n")

@@ -36,7 +36,7 @@ def try_(
     ] = None,
 ) -> None:
     """Run a dataflow script on made-up records, without noise, so that a mistake shows before it is charged."""
-    from wpinq.testing.made_up import made_up
+    from wpinq.testing.evaluation import made_up
 
     data.insist_on_a_number()
     views = data.limitless()

@@ -1,8 +1,11 @@
-"""The server as an ASGI application: its operations, the pages for browsers, and the door before them."""
+"""The server as an ASGI application: its operations, the pages for browsers, and the door before them.
+
+`/api/metrics` tells the curator's Prometheus what is left of the ledgers' budgets and caps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.applications import Starlette
@@ -17,16 +20,16 @@ from wpinq.apps.serve.agents import Agents
 from wpinq.apps.serve.catalogue import Catalogue
 from wpinq.apps.serve.measured import OBSERVING
 from wpinq.apps.serve.measuring import MEASURING
-from wpinq.apps.serve.metrics import metrics
 from wpinq.apps.serve.middleware import AGENTS, Door, Entrance
 from wpinq.apps.serve.operations import JSON, Site, description
 from wpinq.apps.serve.page.routes import pages
 from wpinq.apps.serve.questions import ASKING
-from wpinq.apps.serve.refusals import respond
+from wpinq.apps.serve.refusals import RefusedError, refused, respond
 from wpinq.apps.serve.releases import RELEASES
-from wpinq.apps.serve.tokens import Tokens
+from wpinq.apps.serve.tokens import Grant, Tokens
 from wpinq.apps.serve.turning import Turning
 from wpinq.apps.serve.work_queue import Desk
+from wpinq.tools.openmetrics import MEDIA, openmetrics
 
 OPERATIONS = (*OBSERVING, *ASKING, *MEASURING, *CURATING, *RELEASES)
 """All that can be asked."""
@@ -73,3 +76,22 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     )
     result.router.redirect_slashes = False  # it would send a client, with its token, to whatever Host a request named
     return result
+
+
+def metrics(site: Site) -> Callable[[Request], Awaitable[Response]]:
+    """What answers `/api/metrics` to a curator's token: each ledger once, by the name of a data set that it is of."""
+
+    async def endpoint(request: Request) -> Response:
+        grant: Grant = request.scope["user"]
+        if not grant.curator:
+            return refused(RefusedError(403))
+        try:
+            data = [data_set for data_set in site.catalogue.data.values() if data_set.name in grant.data]
+            once = {data_set.ledger.identity: data_set for data_set in data}
+            ledgers = {data_set.name: data_set.ledger for data_set in once.values()}
+            text = await site.desk.quoted(grant.analyst, lambda: openmetrics(ledgers))
+            return Response(text, headers={"content-type": MEDIA})
+        except Exception as error:  # noqa: BLE001  a traceback, in a log or an answer, can quote records
+            return refused(error, request.scope["path"])
+
+    return endpoint

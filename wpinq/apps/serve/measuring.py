@@ -10,11 +10,11 @@ from wpinq import Measurement, Quote
 from wpinq.apps.remote.grammar import Measure
 from wpinq.apps.remote.pricing import priced
 from wpinq.apps.remote.wire import Measured
-from wpinq.apps.serve.caps import insist_on_any_cap, insist_on_cap
 from wpinq.apps.serve.catalogue import Catalogue, Served
 from wpinq.apps.serve.measured import described
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.plans import collection
+from wpinq.apps.serve.questions import insist_on_any_cap, insist_on_cap
 from wpinq.apps.serve.tokens import Grant
 from wpinq.apps.serve.work_queue import Charged
 from wpinq.core import commit, settle

@@ -12,9 +12,9 @@ from wpinq.apps.publish.files import digest, found
 from wpinq.apps.publish.reading import read
 from wpinq.apps.publish.state import Record, Register
 from wpinq.apps.remote.admin import Content, Edition, Editions, Windows, WindowsAsked, WindowTold
-from wpinq.apps.serve.cache import Kept, weight
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
+from wpinq.apps.serve.work_queue import Kept, weight
 from wpinq.errors import SourceError
 
 WINDOWS = 1_000

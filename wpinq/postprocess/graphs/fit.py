@@ -145,7 +145,7 @@ def fit(
     graphs with about the probability that noise of the answers' scales, raised to a power, gives the answers.
 
     Answers that noise swamps are first moved to what the degrees and the answers beside them let one expect (see
-    `smoothed` in `smooth.py`, `shrunken` in `measured.py`).
+    `smoothed` and `shrunken` in `measured.py`).
 
     Args:
         measurements: What `graphs.measure` released; or plain numbers.

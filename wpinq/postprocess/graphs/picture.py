@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.graphs.counts import Floats, Graph, Ints, joint, middle, shares
-from wpinq.postprocess.graphs.fine import Fine
+from wpinq.postprocess.graphs.counts import Fine, Floats, Graph, Ints, joint, middle, shares
 from wpinq.postprocess.graphs.measured import Measurements, Noisy
 from wpinq.postprocess.graphs.synthetic import Summary
 from wpinq.postprocess.shown import beside_noise, whose

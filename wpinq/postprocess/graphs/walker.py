@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.postprocess.graphs.chain import walk
-from wpinq.postprocess.graphs.counts import Floats, Graph, Ints, intersected, joint, middle, shares
-from wpinq.postprocess.graphs.fine import Fine
+from wpinq.postprocess.graphs.counts import Fine, Floats, Graph, Ints, intersected, joint, middle, shares
 
 ONE = 1 << 40
 """Of what paths weigh, in the chain."""

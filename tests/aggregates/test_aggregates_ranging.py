@@ -11,8 +11,8 @@ from depth import deeper, often
 import wpinq
 from wpinq.aggregates import ranging, suggest_bounds
 from wpinq.aggregates.heap import Heap
-from wpinq.aggregates.magnitudes import SIZE, Magnitudes, points
 from wpinq.aggregates.ranging import CENTRE, IDENTITIES, bounds_of
+from wpinq.aggregates.scale import SIZE, Magnitudes, points
 from wpinq.core.noise import DiscreteLaplace, Words
 
 NAN, INF = math.nan, math.inf

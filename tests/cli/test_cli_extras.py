@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import wpinq as wpinq_
-from wpinq.apps.cli import prompt
+from wpinq.apps.cli import shell
 from wpinq.errors import EXTRAS, ExtraError
 from wpinq.testing import protected
 
@@ -109,5 +109,5 @@ def test_a_plain_prompt(without, monkeypatch, capsys):
         raise line
 
     monkeypatch.setattr("builtins.input", answer)
-    assert list(prompt.lines(None)) == ["pages home", "quit"]
+    assert list(shell.lines(None)) == ["pages home", "quit"]
     assert "wpinq[shell]" in capsys.readouterr().err

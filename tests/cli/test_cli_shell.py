@@ -18,7 +18,7 @@ from prompt_toolkit.document import Document
 
 from wpinq import protect
 from wpinq.apps.cli.commands import Commands
-from wpinq.apps.cli.prompt import _completer
+from wpinq.apps.cli.shell import _completer
 from wpinq.apps.cli.show import SPENT_ALL
 from wpinq.errors import WpinqError
 

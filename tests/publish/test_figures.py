@@ -9,8 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from wpinq.apps.cli.publish import _ended
-from wpinq.apps.cli.publishing import Voice
+from wpinq.apps.cli.publish import Voice, _ended
 from wpinq.apps.publish import Release
 from wpinq.apps.publish.endpoint import PATIENCE, Endpoint
 from wpinq.apps.publish.figures import Figures

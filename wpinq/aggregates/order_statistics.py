@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.groups import groups
 from wpinq.aggregates.keywords import LEVEL, Bounds, Options
-from wpinq.aggregates.magnitudes import Magnitudes
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.rank_aim import RankAim
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
-from wpinq.aggregates.scale import Cells, FineCells, Grid, Scale, limits, refuse_no_numbers
+from wpinq.aggregates.scale import Cells, FineCells, Grid, Magnitudes, Scale, limits, refuse_no_numbers
 from wpinq.aggregates.utility import Aim, ExtremeAim, Terms
 from wpinq.arguments import FLAG, NAME, NAMES, NOTHING, takes
 from wpinq.core.measurements.answer import Answer

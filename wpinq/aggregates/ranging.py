@@ -1,6 +1,6 @@
 """Suggest the bounds of a column: a charged, private estimate of where its numbers lie.
 
-A third of epsilon chooses a centre, the median on the grid of `magnitudes.py`, which knows no bounds. The rest counts
+A third of epsilon chooses a centre, the median on the grid of `Magnitudes`, which knows no bounds. The rest counts
 numbers between edges: the powers of two around zero and around the centre. Where the centre is right, the edges around
 it are as fine as the numbers are; where there are too few records for that, those around zero are still there.
 
@@ -22,8 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wpinq.aggregates.heap import PARTS, Heap
-from wpinq.aggregates.magnitudes import LARGEST_POWER, LEAST_POWER, SIZE, Magnitudes, points
-from wpinq.aggregates.scale import FineCells, limits
+from wpinq.aggregates.scale import LARGEST_POWER, LEAST_POWER, SIZE, FineCells, Magnitudes, limits, points
 from wpinq.aggregates.splitting import quantiles, tree_of
 from wpinq.arguments import COLLECTION, NAME, takes
 from wpinq.core.functions.isolate import refuse_inside
@@ -142,7 +141,7 @@ def bounds_of(
     which each part of m moves one, the rest of epsilon * m / l1.
 
     Args:
-        heap: The weights on the grid of `magnitudes.py`.
+        heap: The weights on the grid of `Magnitudes`.
         epsilon: Of all.
         l1: The L1 sensitivity, in units of 1/resolution.
         words: The query's pseudorandom words.

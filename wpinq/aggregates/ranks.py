@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.heap import Heap
-from wpinq.aggregates.magnitudes import SIZE, Magnitudes
 from wpinq.aggregates.quoted import QuotedAggregate
-from wpinq.aggregates.scale import Scale
+from wpinq.aggregates.scale import SIZE, Magnitudes, Scale
 from wpinq.aggregates.utility import Aim, Losses, Terms
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.answer import Answer, Released

@@ -1,15 +1,23 @@
-"""A parsed SELECT: a plan for each of its counts and numbers, and the post-processing that makes its rows."""
+"""A parsed SELECT: a plan for each of its counts and numbers, and the post-processing that makes its rows.
+
+What is computed from released numbers costs nothing and shows nothing more. Of the numbers of records there are fewer
+functions: there the last digit of one must not depend on another record.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import pi
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.functions.sql.terms import Term
-from wpinq.core.functions.sql.translator import Translator
-from wpinq.core.functions.tree import col
+from wpinq.core.functions.sql.bind import translator
+from wpinq.core.functions.sql.operators import RULES
+from wpinq.core.functions.sql.terms import NUMBERS, Term, constant, to
+from wpinq.core.functions.sql.translator import Translator, argument
+from wpinq.core.functions.tree import Node as Value
+from wpinq.core.functions.tree import col, when
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger
@@ -18,7 +26,6 @@ from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
 from wpinq.query.aggregates import Number
 from wpinq.query.derived import CALL, plainly
-from wpinq.query.released import released_translator
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -162,3 +169,44 @@ def check(statement: Statement) -> None:
     for node, _, _ in statement.order:
         if translator.term(node).kind is Kind.ANY:
             raise PlanError(f"{CALL}: ORDER BY a column of any type has no order; declare its type with columns=.")
+
+
+DOUBLES: dict[str, Callable[[Value], Value]] = {
+    "Cos": lambda x: x.cos(), "Sin": lambda x: x.sin(), "Tan": lambda x: x.tan(), "Cot": lambda x: x.cot(),
+    "Acos": lambda x: x.arccos(), "Asin": lambda x: x.arcsin(), "Atan": lambda x: x.arctan(),
+    "Cosh": lambda x: x.cosh(), "Sinh": lambda x: x.sinh(), "Tanh": lambda x: x.tanh(), "Acosh": lambda x: x.arccosh(),
+    "Asinh": lambda x: x.arcsinh(), "Atanh": lambda x: x.arctanh(), "Degrees": lambda x: x.degrees(),
+    "Radians": lambda x: x.radians(), "Cbrt": lambda x: x.cbrt(),
+}  # fmt: skip
+
+
+def released_translator(resolve: Callable[[Any], Term], spelled: Callable[[Any], str]) -> Translator:
+    """Translates what is computed from released numbers."""
+    known = "computed from released numbers here"
+    result = translator(resolve, CALL, spelled=spelled, known=known)
+    result.rules = {**RULES, **MORE}
+    return result
+
+
+def _double(translate: Translator, node: Any) -> Value:
+    return to(argument(translate, node, *NUMBERS), Kind.FLOAT, CALL).value
+
+
+def _finite(value: Value) -> Term:
+    """A double, NULL where it is none."""
+    return Term(when(value.is_finite(), value), Kind.FLOAT, "")
+
+
+def _function(translate: Translator, node: Any) -> Term:
+    return _finite(DOUBLES[type(node).__name__](_double(translate, node.this)))
+
+
+def _power(translate: Translator, node: Any) -> Term:
+    return _finite(_double(translate, node.this).pow(_double(translate, node.expression)))
+
+
+MORE: dict[str, tuple[frozenset[str], Any]] = {
+    **dict.fromkeys(DOUBLES, (frozenset(["this"]), _function)),
+    "Pow": (frozenset(["this", "expression"]), _power),
+    "Pi": (frozenset(), lambda translate, node: constant(pi, Kind.FLOAT, "PI()")),
+}

@@ -28,8 +28,7 @@ from wpinq.errors import PlanError
 from wpinq.query.catalogue import Catalogue
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
 from wpinq.query.joins import WHY, conjuncts, equalities, implied, paired
-from wpinq.query.public_joins import looked_up
-from wpinq.query.public_rows import PublicRows, public_rows
+from wpinq.query.public_rows import PublicRows, looked_up, public_rows
 
 if TYPE_CHECKING:
     from sqlglot import exp

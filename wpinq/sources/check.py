@@ -1,4 +1,7 @@
-"""Check a source row by row; for its curator only, because the report shows positions and counts of records."""
+"""Check a source row by row; for its curator only, because the report shows positions and counts of records.
+
+The lines of logs, of web servers and of JSON, are checked one by one.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,14 @@ from wpinq.core.records import canonical
 from wpinq.core.records import python as objects
 from wpinq.core.records import text as convert
 from wpinq.core.records.reader import Reader
-from wpinq.core.records.schema import Column, Kind
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
-from wpinq.sources.check_logs import check_json, check_log
 from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.databases.duckdb import DuckDbReader
 from wpinq.sources.files import reading
 from wpinq.sources.form import Words
-from wpinq.sources.report import LOST, NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8, Report
+from wpinq.sources.report import FORM, FORM_JSON, LOST, NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8, Report
 from wpinq.sources.tables.arrays import public_kind
 from wpinq.sources.tables.arrow import TableReader, column_of
 from wpinq.sources.tables.hive import HiveReader, in_path
@@ -29,8 +31,12 @@ from wpinq.sources.tables.tuples import proper
 from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import UTF16, TextReader
 from wpinq.sources.text.json import JsonReader
+from wpinq.sources.text.json import objects as json_objects
+from wpinq.sources.text.json import values as values_of
 from wpinq.sources.text.lines import Block, as_block, as_lines, opened
-from wpinq.sources.text.weblog import WebLogReader
+from wpinq.sources.text.logformat import compiled
+from wpinq.sources.text.servers import FORMATS
+from wpinq.sources.text.weblog import EITHER, WebLogReader, cut
 from wpinq.sources.text.whitespace import is_comment, single_blanks
 from wpinq.sources.zoned import Zoned
 
@@ -216,3 +222,68 @@ def _check_tuples(source: Iterable[Any], columns: Columns, limit: int) -> Report
             if value is not None and objects.cell(value, column.kind) is None:
                 report.add(LOST if column.kind is Kind.ANY else TYPE, [row], 1, column=column.name)
     return report
+
+
+OTHERS = {"vhost_combined": compiled("vhost_combined"), **FORMATS}
+"""What lines may be of that are not of the common format, for the curator."""
+
+
+def check_log(reader: WebLogReader, block: Block, first: int, file: str | None, report: Report) -> None:
+    """Check lines of a web log; a field that is present but null once it is read is a problem."""
+    lines = convert.valid_text(as_lines(block), "line")
+    written, good = cut(lines, reader.form)
+    if reader.form is EITHER:
+        others = lines.filter(~good)
+        for name, form in OTHERS.items():
+            report.fits[f"--format {name}"] += cut(others, form)[0].height
+        report.fits["--format json, with --columns"] += int(others.str.contains(r"^\s*\{.*\}\s*$").sum())
+    if comments := reader.form.comments:
+        lines = lines.set(lines.str.starts_with(comments).fill_null(value=False), "")
+    numbers = _unless_blank(lines, good, first, FORM, file=file, report=report)
+    for frame in reader.frames(block, report.schema):
+        report.rows += frame.height
+        records = canonical.frame(frame, report.schema)
+        for name in report.schema.names:
+            field = "request" if name == "page" and "request" in written.columns else name
+            if field in written.columns:
+                _check_field(records[name], _filled(written[field], reader), numbers, file, report)
+
+
+def _filled(written: pl.Series, reader: WebLogReader) -> pl.Series:
+    """The fields that hold something: what is not there is written as `-`, in JSON as an empty text too."""
+    return written.set(written.is_in(["-", ""] if reader.form.paths else ["-"]).fill_null(value=False), None)
+
+
+def check_json(block: Block, first: int, file: str | None, report: Report) -> None:
+    """Check lines of JSON; a key that is there but null once it is read is a problem."""
+    text, good = json_objects(as_lines(block))
+    numbers = _unless_blank(
+        convert.valid_text(as_lines(block), "line"), good, first, FORM_JSON, file=file, report=report
+    )
+    report.rows += len(text)
+    written = values_of(text, Schema(tuple(Column(name, Kind.TEXT) for name in report.schema.names)))
+    records = canonical.frame(values_of(text, report.schema), report.schema)
+    for name in report.schema.names:
+        _check_field(records[name], written[name], numbers, file, report)
+
+
+def _unless_blank(
+    lines: pl.Series, good: pl.Series, first: int, reason: str, *, file: str | None, report: Report
+) -> np.ndarray[Any, Any]:
+    """Report lines that are no records, unless they are blank, and give the numbers of those that are."""
+    import numpy as np
+
+    numbers, mask = np.arange(first, first + len(lines)), good.to_numpy()
+    wrong = numbers[~mask & (lines.str.strip_chars() != "").fill_null(value=True).to_numpy()]
+    report.add(reason, wrong, len(wrong), file=file)
+    read: np.ndarray[Any, Any] = numbers[mask]
+    return read
+
+
+def _check_field(
+    read: pl.Series, written: pl.Series, numbers: np.ndarray[Any, Any], file: str | None, report: Report
+) -> None:
+    there = written.is_not_null()
+    report.see(read.name, written.filter(there), read.filter(there))
+    odd = (read.is_null() & there).to_numpy()
+    report.add(TYPE, numbers[odd], int(odd.sum()), column=read.name, file=file)

@@ -84,7 +84,7 @@ def flow(present: Trace, absent: Trace) -> Iterator[Finding]:
         yield Finding(
             "control flow", f"what is printed differs: {present.watched.output!r} and {absent.watched.output!r}"
         )
-    numbers = [len(seen.questions) for seen in (present.watched, absent.watched)]
+    numbers = [len(run_.questions) for run_ in (present.watched, absent.watched)]
     if numbers[0] != numbers[1]:
         yield Finding("control flow", f"with the unit {numbers[0]} questions are asked, without it {numbers[1]}")
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import msgspec
 from attacks.fuzz.plant import Plant
 
-from wpinq.apps.serve import admin, measured, measuring, questions
+from wpinq.apps.serve import admin, measured, questions
 from wpinq.core.plan.node import sources
 from wpinq.errors import PlanError
 
@@ -66,6 +66,6 @@ def _patched(place: Any, name: str, made: Callable[[Any], Any]) -> Callable[[], 
 PLANTS = {
     "absent": Plant("bins are refused by how many there are", _patched(measured, "observed", _absent), 15),
     "priced": Plant("a price depends on how large the file is", _patched(questions, "priced_sql", _priced)),
-    "counted": Plant("a refusal counts records", _patched(measuring, "_quoted", _counted), 2),
+    "counted": Plant("a refusal counts records", _patched(questions, "_quoted_plan", _counted), 2),
     "numbered": Plant("a ledger's rows are numbered by a file's size", _patched(admin, "_told", _numbered), 8),
 }

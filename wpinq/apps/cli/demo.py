@@ -205,8 +205,8 @@ def _question(people: Collection) -> tuple[str, Priced, Callable[[], Answer]]:
         from wpinq.apps.remote.pricing import priced_sql
         from wpinq.query import quoted
 
-        asked = quoted(QUERY, {"people": people}, epsilon=EPSILON, keys=DEPARTMENTS, name=NAME)
-        return QUERY, priced_sql(asked, None), asked.charge
+        priced_query = quoted(QUERY, {"people": people}, epsilon=EPSILON, keys=DEPARTMENTS, name=NAME)
+        return QUERY, priced_sql(priced_query, None), priced_query.charge
     import polars as pl
 
     from wpinq.apps.remote.pricing import priced

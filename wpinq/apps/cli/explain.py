@@ -52,7 +52,7 @@ def explain(
     first = next(iter(rehearsal.measurements.values()))
     spent = first.key_owner.ledger
     epsilon, lost = spent.spent()
-    gaussian = any(one.rho for one in rehearsal.measurements.values())
+    gaussian = any(measured.rho for measured in rehearsal.measurements.values())
     typer.echo(protects_line(first.node))
     verdict = _verdict(epsilon, amount) if not gaussian else GAUSSIAN if amount is not None else ""
     if accounting is not None or rho is not None:

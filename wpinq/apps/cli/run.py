@@ -58,14 +58,14 @@ def run(
     Its measurements are charged all together or not at all, unless it observes one before it makes the next.
     """
     script = find(dataflow)
-    asked = _bins_by_name(observe or [])
+    texts = _bins_by_name(observe or [])
     if streams(data.source, follow=follow or listen is not None):
         from wpinq.apps.cli.streamed import Outputs, answer, heard
 
         store = None if listen is None else heard(data)
         _refuse_of_stream(data, processes=data.engine is not None)
         stream = Stream(data, script, budget, every, lateness, recover, keep)
-        answer(stream, load(dataflow), asked, Outputs(json, to or (), status, metrics, listen, store))
+        answer(stream, load(dataflow), texts, Outputs(json, to or (), status, metrics, listen, store))
         return
     if misplaced := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status),
                                                  ("--metrics", metrics)) if value]:  # fmt: skip
@@ -77,7 +77,7 @@ def run(
     check_outputs({"--json": (json, ())}, {*data.files(), script.resolve()})
     loaded = load(dataflow)
     through = None if recover is None else partial(recovering, folder=recover, script=script)
-    measurements, questions = begin(loaded, of_script(data, script), budget, asked, through)
+    measurements, questions = begin(loaded, of_script(data, script), budget, texts, through)
     answers = {item: measurements[item].observe_many(bins).tolist() for item, bins in questions.items()}
     if json is not None:
         write_json(

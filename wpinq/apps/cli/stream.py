@@ -81,10 +81,10 @@ class Stream:
 
         if not self.data.source.startswith(TOPIC):
             return None
-        found, form = from_url(self.data.source), self.data.words.get("format")
+        address, form = from_url(self.data.source), self.data.words.get("format")
         if form is None:
-            return found
-        return kafka(found.brokers, found.topic, form=form, arrived=found.arrived, config=dict(found.config))
+            return address
+        return kafka(address.brokers, address.topic, form=form, arrived=address.arrived, config=dict(address.config))
 
     @property
     def digest(self) -> bytes:

@@ -14,7 +14,7 @@ import msgspec
 from wpinq import Quote
 from wpinq.apps.remote import grammar, wire
 from wpinq.apps.remote.answers import RemoteMeasurement, RemoteQuote
-from wpinq.apps.remote.expressions import sent
+from wpinq.apps.remote.bins import sent
 from wpinq.apps.remote.transport import Transport, as_json
 from wpinq.collection import Collection
 from wpinq.core import Node, bind, steps

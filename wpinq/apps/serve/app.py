@@ -19,11 +19,10 @@ from wpinq.apps.serve.admin import CURATING
 from wpinq.apps.serve.agents import Agents
 from wpinq.apps.serve.catalogue import Catalogue
 from wpinq.apps.serve.measured import OBSERVING
-from wpinq.apps.serve.measuring import MEASURING
 from wpinq.apps.serve.middleware import AGENTS, Door, Entrance
 from wpinq.apps.serve.operations import JSON, Site, description
 from wpinq.apps.serve.page.routes import pages
-from wpinq.apps.serve.questions import ASKING
+from wpinq.apps.serve.questions import ASKING, MEASURING
 from wpinq.apps.serve.refusals import RefusedError, refused, respond
 from wpinq.apps.serve.releases import RELEASES
 from wpinq.apps.serve.tokens import Grant, Tokens

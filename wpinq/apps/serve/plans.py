@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.apps.remote import grammar
-from wpinq.apps.remote.bins import value
-from wpinq.apps.remote.expressions import received
+from wpinq.apps.remote.bins import received, value
 from wpinq.apps.serve.config import Limits
 from wpinq.core import GROWTH, Function, Node, Schema, Where, question_size, times_moved
 from wpinq.core import steps as walk

@@ -1,6 +1,7 @@
-"""New questions: SQL that is priced first, then charged once, under the analyst's cap and the budget together.
+"""New questions: priced first, then charged once, under the analyst's cap and the budget together.
 
-An analyst without a cap asks nothing.
+A question is a SELECT, or a plan to measure, which is kept for a while to be observed. An analyst without a cap asks
+nothing.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ from typing import Any
 
 import msgspec
 
-from wpinq import Answer, Quote
+from wpinq import Answer, Measurement, Quote
 from wpinq.apps.remote.bins import value
-from wpinq.apps.remote.pricing import left, priced_sql
-from wpinq.apps.remote.wire import Answered, Budget, Sql
-from wpinq.apps.serve.catalogue import Catalogue, Opened
+from wpinq.apps.remote.grammar import Measure
+from wpinq.apps.remote.pricing import left, priced, priced_sql
+from wpinq.apps.remote.wire import Answered, Budget, Measured, Sql
+from wpinq.apps.serve.catalogue import Catalogue, Opened, Served
 from wpinq.apps.serve.config import Limits
+from wpinq.apps.serve.measured import described
 from wpinq.apps.serve.operations import Call, Operation
-from wpinq.apps.serve.plans import insist_on_limits
+from wpinq.apps.serve.plans import collection, insist_on_limits
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.tokens import Grant
 from wpinq.apps.serve.work_queue import Charged
 from wpinq.collection import Collection
-from wpinq.core import allowances, commit, sources
+from wpinq.core import allowances, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import prepare, quoted
@@ -187,3 +190,64 @@ def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, limits: Limits, de
             raise RefusedError(409, CAPLESS)
         if (delta or any(quote.delta for quote in quotes)) and allowance.delta_cap is None:
             raise RefusedError(409, DELTA)
+
+
+OWN = "asked."
+"""What names of measurements of analysts begin with; no data set has a point in its name."""
+
+
+async def measure(call: Call[Measure]) -> Measured:
+    """Price a measurement of a plan (dry), or charge for it; its bins are then observed like any other's."""
+    body, grant, site = call.body, call.grant, call.site
+
+    def price() -> Measured:
+        quote = _quoted_plan(body, grant, site.catalogue)
+        insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
+        return Measured(price=priced([quote], grant.analyst, ["weight"]))
+
+    def charged() -> Charged[Served]:
+        quote = _quoted_plan(body, grant, site.catalogue)
+        insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
+        (made,) = commit([quote])
+        (data, *_) = (
+            name for name, data_set in site.catalogue.data.items() if data_set.ledger is made.key_owner.ledger
+        )
+
+        def answer() -> Served:
+            settle(made)
+            return Served(f"{OWN}{made.question[:32]}", data, made.quote.label, made)
+
+        return Charged(made.key_owner.name, answer)
+
+    if body.dry:
+        return await site.desk.quoted(grant.analyst, price)
+    key = (grant.analyst, grant.data, site.catalogue.versions, msgspec.json.encode(body))
+    served = await site.desk.answered(grant.analyst, key, charged)
+    site.desk.name((grant.data, served.name), key, charged)
+    return Measured(measurement=described(served))
+
+
+def _quoted_plan(body: Measure, grant: Grant, catalogue: Catalogue) -> Quote[Measurement]:
+    """The measurement, priced; nothing is charged, and no record is read.
+
+    Raises:
+        RefusedError: The analyst has no cap; the plan is not read then.
+        PlanError, ExactnessError: It cannot be asked.
+    """
+    mine = {
+        name: data_set for name, data_set in catalogue.data.items() if name in grant.data and data_set.file.questions
+    }
+    insist_on_any_cap(mine.values(), grant.analyst)
+    tables = {name: data_set.views for name, data_set in mine.items()}
+    amounts: dict[str, Any] = {"rho": body.rho, "delta": body.delta, "within": body.within}
+    wanted = collection(body.plan, tables, catalogue.config.limits)
+    quote = wanted.quote(
+        body.epsilon, body.name, body.mechanism, grant.analyst,
+        **{name: amount for name, amount in amounts.items() if amount is not None},
+    )  # fmt: skip
+    if not quote.at_once:
+        raise PlanError("measure: it is answered only once a window or epoch has closed, which is not served.")
+    return quote
+
+
+MEASURING = (Operation("POST", "/api/measure", Measured, measure, Measure, more=(409,)),)

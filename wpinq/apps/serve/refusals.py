@@ -97,9 +97,9 @@ def headers(error: BaseException, status: int) -> dict[str, str]:
 
 def refused(error: BaseException, path: str | None = "") -> Response:
     """The answer to an error."""
-    told = problem(error, path)
-    content = msgspec.json.encode(Refused(error=told))
-    return Response(content, told.status, headers(error, told.status), "application/json")
+    refusal_ = problem(error, path)
+    content = msgspec.json.encode(Refused(error=refusal_))
+    return Response(content, refusal_.status, headers(error, refusal_.status), "application/json")
 
 
 async def respond(request: Request, error: Exception) -> Response:

@@ -2,14 +2,20 @@
 
 Types are public. Integers, numbers, texts, booleans, bytes, dates, timestamps and durations are columns of their own
 kind; times are counted in microseconds (rounded down), and what does not fit is null. Times of day are durations since
-midnight. Decimals are numbers (`decimals.py`). Unsigned 64-bit integers and nested types are held as canonical values,
-so nothing is lost; a record inside a column becomes a tuple. A column without a type is text, all null.
+midnight. Decimals are numbers (see below). Unsigned 64-bit integers and nested types are held as canonical values, so
+nothing is lost; a record inside a column becomes a tuple. A column without a type is text, all null.
+
+**Decimals** are whole numbers where the type has no places, else the nearest doubles. A double that is nearest to a
+decimal of at most 15 digits is that of no other one, and prints as the decimal: 0.07 is what a query writes as 0.07.
+Arrow's own cast multiplies by a rounded power of ten, and gives the double beside the nearest one for an eighth of all
+prices. Longer decimals may share a double; read them as text to keep all digits.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from wpinq.core.records import python as values
@@ -18,7 +24,6 @@ from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_t
 from wpinq.core.records.text import parse_column, series, valid_text
 from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns, check_names, chosen
-from wpinq.sources.tables import decimals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,7 +103,7 @@ def public_kind(type_: pa.DataType) -> Kind | None:
     if types.is_union(type_):
         return None
     if types.is_decimal(type_):
-        return decimals.kind_of(type_)
+        return decimal_kind(type_)
     return next((kind for kind, checks in tests if any(check(type_) for check in checks)), None)
 
 
@@ -157,7 +162,7 @@ def column(array: pa.Array, column: Column) -> pl.Series:
     if pa.types.is_decimal(type_) and kind is Kind.TEXT:
         return series(array.cast(pa.large_string()), column.name)
     if pa.types.is_decimal(type_):
-        return declared(decimals.numbers(array).alias(column.name), native, kind)
+        return declared(decimal_numbers(array).alias(column.name), native, kind)
     if pa.types.is_uint64(type_):
         return series(array, column.name).cast(polars_type(kind), strict=False)
     if (
@@ -274,3 +279,44 @@ def _unsigned(array: pa.Array) -> pl.Series:
     exact = values.column(numbers.filter(large).to_list(), Column("", Kind.ANY))
     codes = codes.cast(pl.Binary).set(numbers.is_null(), None)
     return codes.scatter(large.arg_true(), exact)
+
+
+WHOLE = 18
+"""Digits that 64 bits hold."""
+PLACES = 22
+"""Powers of ten up to this are doubles."""
+EXACT = 1 << 53
+"""Whole numbers up to this are doubles, so that one division rounds once."""
+
+
+def decimal_kind(type_: pa.DataType) -> Kind:
+    """The kind of a decimal type."""
+    return Kind.INT if type_.scale == 0 and type_.precision <= WHOLE else Kind.FLOAT
+
+
+def decimal_numbers(array: pa.Array) -> pl.Series:
+    """An array of decimals of 128 or 256 bits as a column of its kind."""
+    type_ = array.type
+    native = decimal_kind(type_)
+    if type_.bit_width != 128 or not 0 <= type_.scale <= PLACES:
+        read = int if native is Kind.INT else float
+        return pl.Series(
+            [None if number is None else read(number) for number in array.to_pylist()], dtype=polars_type(native)
+        )
+    low, high = _words(array)
+    held = pl.Series(array.is_valid().to_numpy(zero_copy_only=False))
+    if native is Kind.INT:
+        return pl.Series(low).set(~held, None)
+    quotients = low / 10.0**type_.scale
+    far = np.flatnonzero(held.to_numpy() & ((high != low >> 63) | (np.abs(low) > EXACT)))
+    if len(far):
+        quotients[far] = [float(array[index].as_py()) for index in far.tolist()]
+    return pl.Series(quotients).set(~held, None)
+
+
+def _words(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The low and the high word of each number of 128 bits; of what is null, anything."""
+    if not len(array):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    words = np.frombuffer(array.buffers()[1], "<i8").reshape(-1, 2)[array.offset : array.offset + len(array)]
+    return words[:, 0], words[:, 1]

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from wpinq.apps.serve.middleware import STATIC, address
 from wpinq.apps.serve.operations import Operation, Site
-from wpinq.apps.serve.page import releases, views
+from wpinq.apps.serve.page import views
 from wpinq.apps.serve.page.query import ask
 from wpinq.apps.serve.page.request import SIGN_IN, TEMPLATES, View, Visit, endpoint, insist_on_own, page, sent
 from wpinq.apps.serve.refusals import headers, problem
@@ -27,8 +27,8 @@ VIEWS: dict[str, tuple[View, tuple[str, ...]]] = {
     "/": (views.home, ("GET",)),
     "/measurements/{name}": (views.measurement, ("GET",)),
     "/fits/{name}": (views.fit, ("GET",)),
-    "/releases/{name}": (releases.release, ("GET",)),
-    "/releases/{name}/{period}/{file}": (releases.published, ("GET",)),
+    "/releases/{name}": (views.release, ("GET",)),
+    "/releases/{name}/{period}/{file}": (views.published, ("GET",)),
     "/budget": (views.budget, ("GET",)),
     "/ask": (ask, ("GET", "POST")),
 }

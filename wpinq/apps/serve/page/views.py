@@ -1,4 +1,7 @@
-"""What pages show: what there is, measurements, fits and budgets, each as the API answers."""
+"""What pages show: what there is, measurements, fits, budgets and releases, each as the API answers.
+
+A release shows its windows as they close, as a table and as a curve, and its files.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ import numpy as np
 import polars as pl
 from starlette.responses import Response
 
+from wpinq.apps.remote.admin import Editions, Windows
 from wpinq.apps.remote.wire import Described, Fitted, Listed, Observed
 from wpinq.apps.serve.page import drawing, forms
-from wpinq.apps.serve.page.downloads import framed, saved
-from wpinq.apps.serve.page.request import Visit
+from wpinq.apps.serve.page.request import Visit, attached, framed, saved
 from wpinq.apps.serve.refusals import RefusedError, problem
 from wpinq.errors import BinError, WpinqError
 from wpinq.exact import exact
@@ -132,7 +135,7 @@ async def _saved_counts(visit: Visit, described: Described, named: list[Any], ob
 async def fit(visit: Visit) -> Response:
     """A degree distribution with what was observed of it."""
     listed: Listed = await visit.ask("measurements")
-    matching = [one for one in listed.fits if one.name == visit.path["name"]]
+    matching = [listed_fit for listed_fit in listed.fits if listed_fit.name == visit.path["name"]]
     fitted: Fitted = await visit.ask("fit", name=visit.path["name"])
     points = drawing.spread(len(fitted.cdf)) or [1]
     observed: Observed = await visit.ask("observe", {"bins": points}, name=matching[0].cdf)
@@ -166,3 +169,61 @@ async def budget(visit: Visit) -> Response:
     whole = max([float(exact(data_set.cap, "cap")) for data_set in left.data if data_set.cap is not None], default=0.0)
     curve = drawing.spending(paid, whole) if len(paid) > 1 else ""
     return visit.page("budget", left=left.data, asked=list(reversed(questions[-ROWS:])), ledgers=ledgers, curve=curve)
+
+
+LAST = 200
+"""Windows that are shown: the last ones."""
+
+
+async def release(visit: Visit) -> Response:
+    """The windows of one table, the newest first; the page asks again each minute."""
+    editions: Editions = await visit.ask("release", name=visit.path["name"])
+    tables = sorted({table for edition in editions.periods for table in edition.tables})
+    periods = sorted(editions.periods, key=lambda edition: edition.period, reverse=True)
+    shown: dict[str, Any] = {"table": "", "rows": [], "groups": [], "group": "", "curve": "", "columns": []}
+    if tables:
+        table = visit.fields.get("table") or tables[0]
+        later = [edition.period for edition in periods if table in edition.tables]
+        body = {"table": table} if len(later) <= LAST else {"table": table, "after": later[LAST]}
+        shown |= _window_rows(await visit.ask("windows", body, name=visit.path["name"]), visit.fields.get("group"))
+        shown |= {"table": table}
+    return visit.page("release", name=visit.path["name"], periods=periods, tables=tables, **shown)
+
+
+async def published(visit: Visit) -> Response:
+    """One file of a published period."""
+    file = await visit.ask("published", **visit.path)
+    return attached(file.content, file.file)
+
+
+def _window_rows(answer: Windows, wanted: str | None) -> dict[str, Any]:
+    lines = [(window.period, row, ends) for window in reversed(answer.windows)
+             for row, ends in zip(window.rows, window.intervals, strict=True)]  # fmt: skip
+    counted = sorted({index for _, _, ends in lines for index, end in enumerate(ends) if end is not None})
+    keys = [index for index in range(len(answer.columns)) if index not in counted]
+
+    def group(row: list[Any]) -> str:
+        return ", ".join(label(row[index]) for index in keys)
+
+    groups = list(dict.fromkeys(group(row) for _, row, _ in lines))
+    chosen = wanted if wanted in groups else groups[0] if groups else ""
+    rows = [
+        [
+            period,
+            *(noisy(cell, (end[1] - end[0]) / 2) if end else label(cell) for cell, end in zip(row, ends, strict=True)),
+        ]
+        for period, row, ends in lines
+    ]
+    curve: Any = ""
+    if counted:
+        points = [
+            (row[counted[0]], ends[counted[0]] or (None, None))
+            for _, row, ends in reversed(lines)
+            if group(row) == chosen
+        ]
+        if len(points) > 1:
+            low, high = ([end[way] for _, end in points] for way in (0, 1))
+            names = (f"window, from {lines[-1][0]} on", answer.columns[counted[0]])
+            curve = drawing.counts([*range(1, len(points) + 1)], [value for value, _ in points], low, high, names)
+    return {"rows": rows[:ROWS], "groups": groups if keys else [], "group": chosen, "curve": curve,
+            "columns": answer.columns}  # fmt: skip

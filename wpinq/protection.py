@@ -329,4 +329,4 @@ def budget(of: Collection | str | os.PathLike[str]) -> Budget:
 
 def beside(path: Path | None) -> Path | None:
     """Where the ledger of a file lies."""
-    return None if path is None else path.with_name(path.name + ".ledger")
+    return None if path is None else path.parent / f"{path.name}.ledger"

@@ -160,7 +160,7 @@ def calls(place):
         "graphs.fit": (wpinq.graphs.fit, {"measurements": wpinq.graphs.measure(links, 1), "seed": 1, "steps": 10,
                                           "chains": 1}),
         **{f"graphs.{name}": (getattr(wpinq.graphs, name), {"pairs": links}) for name in PAIRS},
-        "graphs.measure_pairs": (wpinq.graphs.bipartite, {"pairs": links, "epsilon": 1, "shares": None,
+        "graphs.measure_pairs": (wpinq.graphs.measure_pairs, {"pairs": links, "epsilon": 1, "shares": None,
                                                               "name": None, "analyst": None}),
         "graphs.undirected": (wpinq.graphs.undirected, {"edges": links, "mutual": True}),
         **{f"degrees.{name}": (getattr(wpinq.degrees, name), {"a": [3.0, 1.0], "b": [2.0, 2.0]})

@@ -39,7 +39,7 @@ def covers(node):
     """The epochs that a node counts, as the trees' definition says; the first and the one after the last."""
     length, first = 2 * 3**node.segment, 3**node.segment
     size = segment(node.segment).sizes[node.level]
-    return first + node.place * size, first + min((node.place + 1) * size, length)
+    return first + node.position * size, first + min((node.position + 1) * size, length)
 
 
 def nodes_of(epoch):
@@ -88,7 +88,7 @@ def test_attack_43_rule_36_a_record_costs_epsilon_over_all_answers_for_ever():
 def spanning(node):
     """A node of the highest inner level goes on into the next segment."""
     start, end = covers(node)
-    return (start, end + 1) if node.level == len(segment(node.segment).sizes) - 2 and node.place else (start, end)
+    return (start, end + 1) if node.level == len(segment(node.segment).sizes) - 2 and node.position else (start, end)
 
 
 PLANTED = {

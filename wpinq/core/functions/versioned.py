@@ -95,8 +95,9 @@ def versioned(function: Callable[..., Any], version: str, *, name: str | None = 
     ...     return page.split("/")[0]
     >>> views = wpinq.protect([("ann", "news/1"), ("bob", "news/2")], budget=1, columns={"user": str, "page": str})
     >>> sites = views.map(wpinq.versioned(site, "1"))
-    >>> sites.measure(epsilon="0.5").quote == sites.quote(epsilon="0.5")
-    False
+    >>> both = sites.measure(epsilon="0.5"), sites.measure(epsilon="0.5")
+    >>> views.left
+    Fraction(1, 2)
     """
     if isinstance(function, Versioned) or not callable(function):
         raise PlanError(f"versioned: takes a function, and got {type(function).__name__}.")

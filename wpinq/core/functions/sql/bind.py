@@ -45,7 +45,7 @@ NEAR = 2
 def syntax_error(text: str, error: dict[str, Any], skip: int = 0) -> str:
     """Say what a parser stopped at: its place, counted from 1 at its first letter, and why.
 
-    >>> told("SELEC page FROM views", {"line": 1, "col": 15, "description": "Unexpected token"})
+    >>> syntax_error("SELEC page FROM views", {"line": 1, "col": 15, "description": "Unexpected token"})
     ' at line 1, column 1: did you mean SELECT? Found SELEC'
     """
     from sqlglot import tokenize
@@ -75,7 +75,7 @@ def syntax_error(text: str, error: dict[str, Any], skip: int = 0) -> str:
 def suggestion(word: str, names: Iterable[str]) -> str:
     """A name like a misspelt one, as a sentence; nothing where there is none.
 
-    >>> near("clinc", ["user", "clinic"])
+    >>> suggestion("clinc", ["user", "clinic"])
     ' Did you mean clinic?'
     """
     alike = difflib.get_close_matches(word.lower(), {name.lower(): name for name in names}, 1)

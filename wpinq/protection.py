@@ -319,7 +319,7 @@ def budget(of: Collection | str | os.PathLike[str]) -> Budget:
     if not PATH.holds(of):
         raise PlanError("budget(...): takes a protected collection, or the path of a ledger or of its file.")
     path = Path(of)
-    neighbour = beside(path) or path
+    neighbour = path.parent / f"{path.name}.ledger"
     try:
         ledger = neighbour if neighbour.exists() else path
     except OSError:

@@ -163,11 +163,14 @@ def test_standard_input_is_read_in_the_declared_format(monkeypatch, tmp_path, ca
         (["--budget", "600", "--to", "ftp://host"], "there are json:FILE"),
     ],
 )
-def test_what_is_wrong_is_said_before_a_line_is_read(start, more, why):
-    run = start(*more)
-    _, error = run.communicate("", timeout=60)
-    assert run.returncode == 2
-    assert why in error
+def test_what_is_wrong_is_said_before_a_line_is_read(tmp_path, monkeypatch, capsys, more, why):
+    (tmp_path / "flow.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    lines = io.BytesIO(LINE.format("u", "a").encode())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(lines))
+    assert main(["run", "flow.py", "-", *more]) == 2
+    assert why in capsys.readouterr().err
+    assert lines.tell() == 0
 
 
 def test_bins_that_cannot_be_are_found_before_a_ledger_is_made(start, tmp_path):

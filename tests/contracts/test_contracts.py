@@ -125,7 +125,7 @@ def check_engine(make, left, right, shards):
 
 
 @every
-@settings(deadline=None, max_examples=often(6))
+@settings(deadline=None, max_examples=often(6, 3))
 @given(left=plain, right=plain, shards=st.integers(1, 5))
 def test_engine(name, left, right, shards):
     check_engine(lambda *given: apply(name, *given), left, right, shards)
@@ -193,7 +193,7 @@ def sides(data, count):
 
 
 @every
-@settings(RELAXED, max_examples=often(6))
+@settings(RELAXED, max_examples=often(6, 3))
 @given(data=st.data(), shards=st.integers(1, 3))
 def test_changes(name, data, shards):
     plan, factor = alone(name)

@@ -70,7 +70,7 @@ def defined(root, total):
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-@settings(max_examples=often(6))
+@settings(max_examples=often(6, 3))
 @given(stream=streams)
 def test_every_step_is_at_every_epoch_what_its_definition_makes_of_what_is_there(unit, stream):
     views = wpinq.live(TYPED, budget=10**9, unit=unit, retractions=True)

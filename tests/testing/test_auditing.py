@@ -5,6 +5,7 @@ import random
 import runpy
 
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.apps.cli import main
@@ -51,6 +52,7 @@ def gaussian(views):
     return {"pages": views.map("page").measure(rho=1, mechanism="gaussian")}
 
 
+@thin(2)  # each unit once, both dataflows
 @pytest.mark.parametrize("unit", PEOPLE, ids=["record", "bounded", "shared"])
 @pytest.mark.parametrize("dataflow", [many, windows], ids=lambda one: one.__name__)
 def test_nothing_is_found_in_what_is_right(dataflow, unit):

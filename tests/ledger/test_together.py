@@ -159,7 +159,7 @@ def test_attack_13_killed_at_any_line(
 ) -> None:
     """Also in an act of a pin and its charges, before, at and after checkpoints: all of it is there, or nothing."""
     monkeypatch.setenv("EVERY", str(every))
-    done = spender("steps", place, action, 1 if DEEP else 12 if action == "cross" else 4)()
+    done = spender("steps", place, action, 1 if DEEP else 24 if action == "cross" else 8)()
     assert done["lost"] == []
     assert done["finished"] == "done"
     assert done["steps"] >= 100  # lines

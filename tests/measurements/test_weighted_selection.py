@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
@@ -99,6 +100,7 @@ def test_the_names_of_a_person_are_a_vector_of_length_one(many):
     assert int(each) >= UNIT / math.sqrt(many) - 1
 
 
+@thin(3)
 @pytest.mark.parametrize(("epsilon", "delta", "names"), [("1", TINY, 50), ("3", "1e-5", 7), ("0.1", "1e-3", 100)])
 def test_the_rounds_hold_epsilon_and_half_of_delta(epsilon, delta, names):
     """The sum of the squares of the shifts, by the exact curve of the noise that discrete noise rounds."""

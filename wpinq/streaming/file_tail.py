@@ -76,9 +76,9 @@ class Growing:
         self._readers: dict[int, TextReader] = {}
         self.offered = 0
         self._before: dict[int, list[Tail]] = defaultdict(list)
-        for inode, told in (told for one in positions for told in one.items()):
-            self._before[int(inode)].append(Tail(*told))
-        self._began = any(one.digest == self._own for one in self._before.pop(int(BEGAN), []))
+        for inode, kept in (item for known in positions for item in known.items()):
+            self._before[int(inode)].append(Tail(*kept))
+        self._began = any(tail.digest == self._own for tail in self._before.pop(int(BEGAN), []))
 
     @property
     def _own(self) -> str:
@@ -87,7 +87,7 @@ class Growing:
 
     def positions(self) -> dict[str, list[Any]]:
         """How far each file was read, and what tells it from another one, as JSON can hold it."""
-        before = {inode: max(told, key=lambda one: one.position) for inode, told in self._before.items()}
+        before = {inode: max(tails, key=lambda tail: tail.position) for inode, tails in self._before.items()}
         began = {BEGAN: Tail(1, self._own).kept} if self._began else {}
         return began | {str(inode): tail.kept for inode, tail in (before | self._tails).items()}
 
@@ -105,7 +105,7 @@ class Growing:
             except _MovedError:
                 continue
             before, begun = begun, {inode for inode in self._late & self._tails.keys() if self._tails[inode].first}
-            if begun <= before or all(one.zipped or inode in self._tails for inode, one in self._seen().items()):
+            if begun <= before or all(file.zipped or inode in self._tails for inode, file in self._seen().items()):
                 return  # else a file may be the copy of a log that was cut before its first lines were read
 
     def close(self) -> None:
@@ -114,19 +114,19 @@ class Growing:
             self._open.popitem()[1].close()
 
     def _look(self) -> Iterator[pl.DataFrame]:
-        seen = self._seen()
+        files = self._seen()
         if self._history and not self._began:
-            yield from self._compressed(seen)
-        seen = {inode: one for inode, one in seen.items() if not one.zipped}
-        self._meet(seen)
-        for inode in self._tails.keys() - seen:
+            yield from self._compressed(files)
+        files = {inode: file for inode, file in files.items() if not file.zipped}
+        self._meet(files)
+        for inode in self._tails.keys() - files:
             self._since.setdefault(inode, monotonic())
-        order = sorted((one for inode, one in seen.items() if inode in self._tails), key=lambda one: one.modified)
-        for one in (one for one in order if not one.live):
-            yield from self._grown(one)
-        yield from self._gone(seen)
-        for one in (one for one in order if one.live):
-            yield from self._grown(one)
+        order = sorted((file for inode, file in files.items() if inode in self._tails), key=lambda file: file.modified)
+        for file in (file for file in order if not file.live):
+            yield from self._grown(file)
+        yield from self._gone(files)
+        for file in (file for file in order if file.live):
+            yield from self._grown(file)
         self._began = True
         self._before.clear()
 
@@ -136,159 +136,163 @@ class Growing:
         while True:
             matched, lost = list[tuple[Path, str]](), None
             try:
-                found = Files.find(self._pattern, file_form(self._form.get("format")))
-                matched = [(file.path, file.given) for file in found.files]
+                matches = Files.find(self._pattern, file_form(self._form.get("format")))
+                matched = [(file.path, file.given) for file in matches.files]
             except SourceError as error:
                 lost = error
             with reading(self._pattern):
                 now = listed(matched, Path(self._pattern))
             if lost is not None and not (self._began and any(map(self._is_read, now))):
                 raise lost  # else it was rotated, and its next file is about to be made
-            if not self._began and not self._history and all(one.zipped for one in now.values() if one.matched):
+            if not self._began and not self._history and all(file.zipped for file in now.values() if file.matched):
                 raise SourceError(f"{self._pattern}: is compressed, so it cannot grow; follow what is written to it.")
-            if before is not None and {(i, one.path) for i, one in before.items()} == {
-                (i, one.path) for i, one in now.items()
+            if before is not None and {(i, file.path) for i, file in before.items()} == {
+                (i, file.path) for i, file in now.items()
             }:
                 return now
             before = now
 
-    def _same(self, one: Seen) -> bool:
+    def _same(self, file: Seen) -> bool:
         """Whether nothing was written to a file since it was read to its end."""
-        return (one.size, one.modified) == self._stats.get(one.inode)
+        return (file.size, file.modified) == self._stats.get(file.inode)
 
     def _is_read(self, inode: int) -> bool:
         """Whether a file was read by its inode, here or before."""
         known = [self._tails[inode]] if inode in self._tails else self._before.get(inode, [])
         return any(tail.position >= 0 for tail in known)
 
-    def _meet(self, seen: Mapping[int, Seen]) -> None:
+    def _meet(self, files: Mapping[int, Seen]) -> None:
         """Find the files that are new or were cut, and where each is to be read on.
 
         Raises:
             _MovedError: One was rotated meanwhile; nothing was found.
         """
-        new, cut, found = list[Seen](), dict[int, Tail](), dict[int, Tail]()
-        for inode, one in seen.items():
-            tail = self._known(one)
-            if tail is None or (tail.position < 0 and (one.matched or not tail.fits(self._stream(one)))):
-                new.append(one)
+        new, cut, tails = list[Seen](), dict[int, Tail](), dict[int, Tail]()
+        for inode, file in files.items():
+            tail = self._known(file)
+            if tail is None or (tail.position < 0 and (file.matched or not tail.fits(self._stream(file)))):
+                new.append(file)
             elif (
-                tail.position < 0 or (one.size, one.modified) == self._stats.get(inode) or tail.fits(self._stream(one))
+                tail.position < 0
+                or (file.size, file.modified) == self._stats.get(inode)
+                or tail.fits(self._stream(file))
             ):
-                found[inode] = tail
+                tails[inode] = tail
             else:
                 cut[inode] = tail
-                new.append(one)
+                new.append(file)
         # A log that was renamed has none of its lines left under its name.
         still = {
-            one.family: inode for inode, one in seen.items()
-            if one.live and inode in found and found[inode].first and inode not in self._late
+            file.family: inode for inode, file in files.items()
+            if file.live and inode in tails and tails[inode].first and inode not in self._late
         }  # fmt: skip
-        for one in sorted(new, key=lambda one: (one.live, one.modified)):
-            place = self._placed(one, seen, cut, rotated=one.family not in still)
-            log = still.get(one.family, one.inode)
-            if not one.live and place and log in found and not found[log].fits(self._stream(seen[log])):
+        for file in sorted(new, key=lambda file: (file.live, file.modified)):
+            begun = self._placed(file, files, cut, rotated=file.family not in still)
+            log = still.get(file.family, file.inode)
+            if not file.live and begun and log in tails and not tails[log].fits(self._stream(files[log])):
                 raise _MovedError  # the log was cut after it was looked at, and this may be its copy
-            found |= place
-        self._late |= {inode for inode, one in seen.items() if one.live and inode in found and not found[inode].first}
-        self._tails = {inode: tail for inode, tail in self._tails.items() if inode not in seen} | found
-        for inode in seen:
+            tails |= begun
+        self._late |= {
+            inode for inode, file in files.items() if file.live and inode in tails and not tails[inode].first
+        }
+        self._tails = {inode: tail for inode, tail in self._tails.items() if inode not in files} | tails
+        for inode in files:
             self._since.pop(inode, None)
             if inode in cut:
                 self._readers.pop(inode, None)
 
-    def _placed(self, one: Seen, seen: Mapping[int, Seen], cut: dict[int, Tail], *, rotated: bool) -> dict[int, Tail]:
+    def _placed(self, file: Seen, files: Mapping[int, Seen], cut: dict[int, Tail], *, rotated: bool) -> dict[int, Tail]:
         """Where a file is to be read on that is new or was cut; nothing where that is not known yet.
 
         Args:
-            one: The file.
-            seen: All files.
+            file: The file.
+            files: All files.
             cut: How far files were read that were cut since; one whose copy is found is taken out.
             rotated: Whether its log was rotated since the last look.
         """
-        if one.live:
-            return {one.inode: self._start(one)}
+        if file.live:
+            return {file.inode: self._start(file)}
         if not self._began:
-            if one.matched or self._history:
-                return {one.inode: self._start(one)}
-            return {one.inode: ignored(self._stream(one), one.size)} if one.size else {}
+            if file.matched or self._history:
+                return {file.inode: self._start(file)}
+            return {file.inode: ignored(self._stream(file), file.size)} if file.size else {}
         for inode, tail in cut.items():
-            if inode != one.inode and seen[inode].family == one.family:
-                place = held(self._stream(one), tail)
-                if place is not None:
+            if inode != file.inode and files[inode].family == file.family:
+                copied = held(self._stream(file), tail)
+                if copied is not None:
                     del cut[inode]
-                    return {one.inode: place}
-        others = [two for two in seen.values() if two.family == one.family and two is not one]
-        if not one.size or any(is_copy(self._stream(one), self._stream(two)) for two in others):
+                    return {file.inode: copied}
+        others = [other for other in files.values() if other.family == file.family and other is not file]
+        if not file.size or any(is_copy(self._stream(file), self._stream(other)) for other in others):
             return {}  # a copy that is being made, or that was made by hand
-        if one.matched or rotated:
-            return {one.inode: self._start(one)}
-        return {one.inode: ignored(self._stream(one), one.size)}
+        if file.matched or rotated:
+            return {file.inode: self._start(file)}
+        return {file.inode: ignored(self._stream(file), file.size)}
 
-    def _start(self, one: Seen) -> Tail:
-        self._readers.pop(one.inode, None)
-        position = self._lines(one).origins[0]
-        return Tail(position, code(around(self._stream(one), position)))
+    def _start(self, file: Seen) -> Tail:
+        self._readers.pop(file.inode, None)
+        position = self._lines(file).origins[0]
+        return Tail(position, code(around(self._stream(file), position)))
 
-    def _known(self, one: Seen) -> Tail | None:
+    def _known(self, file: Seen) -> Tail | None:
         """How far a file was read, by this name or another."""
-        if one.inode in self._tails:
-            return self._tails[one.inode]
+        if file.inode in self._tails:
+            return self._tails[file.inode]
         for other in self._others:
-            tail = other._tails.get(one.inode) if isinstance(other, Growing) else None
-            if tail is not None and (tail.position >= 0 or not one.matched):
+            tail = other._tails.get(file.inode) if isinstance(other, Growing) else None
+            if tail is not None and (tail.position >= 0 or not file.matched):
                 return tail
-        told = sorted(self._before.get(one.inode, []), key=lambda tail: tail.position, reverse=True)
-        return next((tail for tail in told if tail.fits(self._stream(one))), told[0] if told else None)
+        known = sorted(self._before.get(file.inode, []), key=lambda tail: tail.position, reverse=True)
+        return next((tail for tail in known if tail.fits(self._stream(file))), known[0] if known else None)
 
-    def _stream(self, one: Seen) -> IO[bytes]:
+    def _stream(self, file: Seen) -> IO[bytes]:
         """A file, held open.
 
         Raises:
             _MovedError: Its name is another file's by now.
         """
-        if one.inode not in self._open:
-            with reading(one.given):
+        if file.inode not in self._open:
+            with reading(file.given):
                 try:
-                    new = one.path.open("rb", buffering=0)
+                    new = file.path.open("rb", buffering=0)
                 except FileNotFoundError:
                     raise _MovedError from None
-            if os.fstat(new.fileno()).st_ino != one.inode:
+            if os.fstat(new.fileno()).st_ino != file.inode:
                 new.close()
                 raise _MovedError
-            self._open[one.inode] = new
-        self._open[one.inode] = stream = self._open.pop(one.inode)
+            self._open[file.inode] = new
+        self._open[file.inode] = stream = self._open.pop(file.inode)
         while len(self._open) > HELD:
             self._open.pop(next(iter(self._open))).close()
         return stream
 
-    def _lines(self, one: Seen) -> TextReader:
+    def _lines(self, file: Seen) -> TextReader:
         """The reader of one file, with the wanted columns in the wanted types."""
         from wpinq.sources import open_source
         from wpinq.sources.text.csv import TextReader
 
-        if one.inode not in self._readers:
+        if file.inode not in self._readers:
             words = self._form.copy()
-            words["format"] = words.get("format") or form_of(Path(one.family[1])) or form_of(one.path)
+            words["format"] = words.get("format") or form_of(Path(file.family[1])) or form_of(file.path)
             columns = {column.name: column.kind.value for column in self._schema}
-            reader = open_source(one.given, columns=columns, **words)
+            reader = open_source(file.given, columns=columns, **words)
             if not isinstance(reader, TextReader):
-                raise SourceError(f"{one.given}: cannot grow line by line; follow .log, .csv, .tsv, .txt or .jsonl.")
-            self._readers[one.inode] = reader
-        return self._readers[one.inode]
+                raise SourceError(f"{file.given}: cannot grow line by line; follow .log, .csv, .tsv, .txt or .jsonl.")
+            self._readers[file.inode] = reader
+        return self._readers[file.inode]
 
-    def _grown(self, one: Seen) -> Iterator[pl.DataFrame]:
+    def _grown(self, file: Seen) -> Iterator[pl.DataFrame]:
         """What was added to a file that has a name."""
-        tail = self._tails[one.inode]
-        if tail.position < 0 or self._same(one):
+        tail = self._tails[file.inode]
+        if tail.position < 0 or self._same(file):
             return
-        with reading(one.given):
-            yield from self._added(self._lines(one), tail, self._stream(one))
-        self._stats[one.inode] = (one.size, one.modified)
+        with reading(file.given):
+            yield from self._added(self._lines(file), tail, self._stream(file))
+        self._stats[file.inode] = (file.size, file.modified)
 
-    def _gone(self, seen: Mapping[int, Seen]) -> Iterator[pl.DataFrame]:
+    def _gone(self, files: Mapping[int, Seen]) -> Iterator[pl.DataFrame]:
         """What was added to files that have another name now, or none."""
-        for inode in [inode for inode in self._tails if inode not in seen]:
+        for inode in [inode for inode in self._tails if inode not in files]:
             tail, stream, reader = self._tails[inode], self._open.get(inode), self._readers.get(inode)
             if stream is None or reader is None or monotonic() - self._since[inode] > LATER:
                 del self._tails[inode], self._since[inode]
@@ -302,12 +306,12 @@ class Growing:
             if tail.position > before:
                 self._since[inode] = monotonic()
 
-    def _compressed(self, seen: Mapping[int, Seen]) -> Iterator[pl.DataFrame]:
+    def _compressed(self, files: Mapping[int, Seen]) -> Iterator[pl.DataFrame]:
         """What was compressed before the first look, the oldest first."""
-        for one in sorted(seen.values(), key=lambda one: one.modified):
-            if one.zipped and one.path.suffix.lower() == ".gz":
-                reader = self._lines(one)
-                del self._readers[one.inode]
+        for file in sorted(files.values(), key=lambda file: file.modified):
+            if file.zipped and file.path.suffix.lower() == ".gz":
+                reader = self._lines(file)
+                del self._readers[file.inode]
                 for block in reader.file_blocks(0):
                     self.offered += block.count(b"\n")
                     yield from reader.frames(block, self._schema)

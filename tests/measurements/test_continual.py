@@ -391,7 +391,7 @@ SECRET = wpinq.Secret.fresh()
 
 
 def weights(source):
-    (kept,) = source._running._kept.values()
+    (kept,) = source._running._plans.values()
     ids, found = kept.total.content()
     return {one.tobytes(): weight for one, weight in zip(ids, found.tolist(), strict=True)}
 

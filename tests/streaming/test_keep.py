@@ -158,7 +158,7 @@ def test_measurements_that_nobody_holds_are_told_nothing_more():
     views = wpinq.live(TYPED, budget=10**6)
     m = views.map(page).measure(EXACT, continual=True)
     views.advance()
-    (kept,) = views._running._kept.values()
+    (kept,) = views._running._plans.values()
     assert len(kept.followers) == 1
     del m
     gc.collect()

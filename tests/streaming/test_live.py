@@ -111,7 +111,7 @@ def test_attack_25_epochs_and_batches_do_not_show_in_what_is_counted(epochs, lat
         views.advance()
     key = views._data.identity_key
     expected = flow.run(flow.Job([at_epoch(root, len(epochs)) for root in roots], key))
-    kept = [one.total for one in views._running._kept.values()]
+    kept = [one.total for one in views._running._plans.values()]
     found = {_content(one) for one in kept}
     views.close()
     assert asked
@@ -243,7 +243,7 @@ def test_an_interrupt_that_tears_an_epoch_ends_the_source(views, monkeypatch, pl
         else:
             patch.setattr(running, place, fail)
         if place == "digest_of":  # the epoch was taken in; only its answer is lacking
-            views._running._kept[next(iter(views._running._kept))].digest = None
+            views._running._plans[next(iter(views._running._plans))].digest = None
             patch.setattr(running, "digest_after", lambda *_: None)
         with pytest.raises(KeyboardInterrupt):
             views.advance()

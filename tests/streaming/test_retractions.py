@@ -81,10 +81,10 @@ def test_every_step_is_at_every_epoch_what_its_definition_makes_of_what_is_there
         sent(views, epoch)
         views.advance()
         total = added(stream[:number])
-        for kept in views._running._kept.values():
+        for kept in views._running._plans.values():
             wanted = {record: weight for record, weight in defined(kept.root, total).items() if weight}
             assert same(kept.total, kept.root, wanted), kept.root.title
-    assert len(views._running._kept) == len(asked)
+    assert len(views._running._plans) == len(asked)
     views.close()
 
 

@@ -58,34 +58,36 @@ class Questions:
             once: Give again what was told once, too.
         """
         for name, bins in self.bins.items():
-            one, since = self.measurements[name], self.since.get(name, 0)
+            measurement, since = self.measurements[name], self.since.get(name, 0)
             if epoch <= since and not once:
                 continue
-            if isinstance(one, WindowedMeasurement):
-                for time in one.closed(epoch):
-                    start, end = shown(time), shown(one.end(time))
+            if isinstance(measurement, WindowedMeasurement):
+                for time in measurement.closed(epoch):
+                    start, end = shown(time), shown(measurement.end(time))
                     span = {"window_start": start, "window_end": end}
-                    pairs = list(zip(bins, one.observe_many(bins, time).tolist(), strict=True))
+                    pairs = list(zip(bins, measurement.observe_many(bins, time).tolist(), strict=True))
                     yield from self._rows(name, f"window {start}", {"epoch": epoch, **span}, pairs, None)
-            elif isinstance(one, ContinualMeasurement):
+            elif isinstance(measurement, ContinualMeasurement):
                 with suppress(NotReadyError):
-                    pairs = one.pairs(bins, epoch)
+                    pairs = measurement.pairs(bins, epoch)
                     yield from self._rows(name, f"epoch {epoch}", {"epoch": epoch}, pairs, epoch)
-            elif once or epoch == max(since + 1, answered(one)):
+            elif once or epoch == max(since + 1, answered(measurement)):
                 with suppress(NotReadyError):
-                    pairs = list(zip(bins, one.observe_many(bins).tolist(), strict=True))
-                    then = answered(one)
+                    pairs = list(zip(bins, measurement.observe_many(bins).tolist(), strict=True))
+                    then = answered(measurement)
                     yield from self._rows(name, f"epoch {then}", {"epoch": then}, pairs, None)
 
     def _rows(
         self, name: str, when: str, about: Mapping[str, Any], pairs: Iterable[tuple[Any, Any]], epoch: int | None
     ) -> Iterator[dict[str, Any]]:
-        one = self.measurements[name]
+        measurement = self.measurements[name]
         half = (
-            one.interval(self.level, epoch=epoch) if isinstance(one, ContinualMeasurement) else one.interval(self.level)
+            measurement.interval(self.level, epoch=epoch)
+            if isinstance(measurement, ContinualMeasurement)
+            else measurement.interval(self.level)
         )
         if name not in self.told:
-            self.told[name] = known(one)
+            self.told[name] = known(measurement)
         for item, value in pairs:
             key = row_key(self.stream, name, when, item)
             span = {"window_start": None, "window_end": None, **about}
@@ -98,9 +100,9 @@ def shown(time: Any) -> str:
     return str(time.isoformat() if hasattr(time, "isoformat") else time)
 
 
-def answered(one: Measurement) -> int:
+def answered(measurement: Measurement) -> int:
     """The epoch that answers a measurement with a single answer."""
-    epochs = one.quote.epochs
+    epochs = measurement.quote.epochs
     return 1 if epochs is None or epochs.epoch is None else epochs.epoch
 
 
@@ -109,20 +111,20 @@ def listed(bins: Any) -> Any:
     return list(bins) if isinstance(bins, Iterable) and not isinstance(bins, (str, bytes)) else bins
 
 
-def log_of(one: Measurement) -> Log | None:
+def log_of(measurement: Measurement) -> Log | None:
     """The live source that a measurement is of."""
-    if isinstance(one, WindowedMeasurement):
-        return one._log
-    return None if one.quote.epochs is None else one.quote.epochs.log
+    if isinstance(measurement, WindowedMeasurement):
+        return measurement._log
+    return None if measurement.quote.epochs is None else measurement.quote.epochs.log
 
 
-def known(one: Measurement) -> dict[str, Any]:
+def known(measurement: Measurement) -> dict[str, Any]:
     """What is known of every answer of a measurement before there are any."""
-    about = one.about
+    about = measurement.about
     beside = "; ".join(about["beside noise"])
-    epsilon = None if one.rho else float(one.epsilon)  # no epsilon bounds Gaussian noise that costs rho
-    rho = {"rho": float(one.rho)} if one.key_owner.ledger.curves else {}
-    rho |= {"delta": float(one.quote.payment.delta)} if one.quote.payment.delta else {}
+    epsilon = None if measurement.rho else float(measurement.epsilon)  # no epsilon bounds Gaussian noise that costs rho
+    rho = {"rho": float(measurement.rho)} if measurement.key_owner.ledger.curves else {}
+    rho |= {"delta": float(measurement.quote.payment.delta)} if measurement.quote.payment.delta else {}
     return {"epsilon": epsilon, "unit": about["unit"], "protects": about["protects"], "beside_noise": beside, **rho}
 
 
@@ -154,8 +156,12 @@ class Answers:
     def __init__(self, views: Stream, questions: Questions, delivery: Delivery) -> None:
         self._views, self.delivery, self._questions = views, delivery, questions
         self._told = views.resume()
-        windowed = {name: one for name, one in questions.measurements.items() if isinstance(one, WindowedMeasurement)}
-        self._windows = {name: next(iter(windows(steps(one.node)))) for name, one in windowed.items()}
+        windowed = {
+            name: measurement
+            for name, measurement in questions.measurements.items()
+            if isinstance(measurement, WindowedMeasurement)
+        }
+        self._windows = {name: next(iter(windows(steps(measurement.node)))) for name, measurement in windowed.items()}
         self._late: dict[str, int | None] = dict.fromkeys(windowed, 0)
         for epoch in delivery.missing(self._told):
             delivery.offer(Release(questions.stream, epoch, list(questions.rows(epoch))))
@@ -165,14 +171,14 @@ class Answers:
         cls, views: Stream, measurements: Mapping[str, Measurement], bins: Any, to: str | Sequence[str]
     ) -> Answers:
         """See `Live.answers`."""
-        for name, one in measurements.items():
-            if not isinstance(one, Measurement) or log_of(one) is not views._log:
+        for name, measurement in measurements.items():
+            if not isinstance(measurement, Measurement) or log_of(measurement) is not views._log:
                 raise PlanError(f"answers({{{described(name)}: ...}}): it is no measurement of this live source.")
         each = bins if isinstance(bins, Mapping) else dict.fromkeys(measurements, listed(bins))
         if wrong := [name for name in each if name not in measurements]:
             raise PlanError(f"answers(bins={{{described(wrong[0])}: ...}}): there are {', '.join(measurements)}.")
         selected: dict[str, list[Any]] = {
-            name: [] for name, one in measurements.items() if isinstance(one, ContinualSelection)
+            name: [] for name, measurement in measurements.items() if isinstance(measurement, ContinualSelection)
         }
         if isinstance(bins, Mapping) and (named := [name for name in selected if name in bins]):
             raise PlanError(f"answers(bins={{{described(named[0])}: ...}}): name none; it answers those it published.")
@@ -181,8 +187,8 @@ class Answers:
             bin_frame(items, measurements[name].node.schema)
         questions = Questions(views._data.version, measurements, chosen, {})
         sinks = open_sinks([to] if isinstance(to, str) else to, "answers(to=...)")
-        keep, place = views._log.keep or sys.maxsize, None if views._journal is None else views._journal.place
-        delivery = Delivery(sinks, questions.stream, place, keep, stop=threading.Event(), tell=warnings.warn)
+        keep, directory = views._log.keep or sys.maxsize, None if views._journal is None else views._journal.place
+        delivery = Delivery(sinks, questions.stream, directory, keep, stop=threading.Event(), tell=warnings.warn)
         return cls(views, questions, delivery)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:

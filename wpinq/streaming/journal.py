@@ -83,7 +83,7 @@ class Journal:
 
     def read(self) -> Iterator[tuple[Epoch, Positions]]:
         """The closed epochs, in order."""
-        return (found for _, found in numbered(self._key, self._file.fileno(), self.merged))
+        return (epoch for _, epoch in numbered(self._key, self._file.fileno(), self.merged))
 
     def append(self, epoch: Epoch, positions: Positions) -> None:
         """Write down an epoch, durably, before it is closed.
@@ -111,9 +111,9 @@ class Journal:
         done = 1 if self.merged is None else self.merged.last
         if self._number % EVERY or last < done + EVERY:
             return False
-        first, found = MERGED + (self.merged is not None), list(sizes(self._file.fileno()))
-        some = sum(found[first : first + last - done])
-        return some > sum(found) - some
+        first, lengths = MERGED + (self.merged is not None), list(sizes(self._file.fileno()))
+        some = sum(lengths[first : first + last - done])
+        return some > sum(lengths) - some
 
     def merge(self, last: int, make: Callable[[Iterator[Epoch]], Epoch]) -> None:
         """Replace the epochs from the second on up to one by a single one; where there is no room, leave them.
@@ -174,10 +174,10 @@ class Journal:
 
     def _choose(self, path: Path, draft: Path) -> None:
         """End a merge that was interrupted: the head says which file counts."""
-        if draft.exists() and (told := self._head.read()):
+        if draft.exists() and (stated := self._head.read()):
             self._open(draft)
             self._file.close()
-            if told == _head(self._number, self._chain):
+            if stated == _head(self._number, self._chain):
                 draft.replace(path)
             else:
                 draft.unlink()
@@ -202,12 +202,12 @@ class Journal:
     def _resumes(self) -> bool:
         """Whether the file can be continued: it has as many epochs as the head says, or one more."""
         next(self.read(), None)  # with another key it fails here
-        told = self._head.read()
-        if told == _head(self._number, self._chain):
+        stated = self._head.read()
+        if stated == _head(self._number, self._chain):
             return True
         if not self._number:
             return False
-        if told != _head(self._number - 1, self._before):
+        if stated != _head(self._number - 1, self._before):
             raise SourceError(
                 f"--recover {self.place}: was put back from a copy, or is not the last one of this ledger; give a new "
                 "directory, which is charged anew."

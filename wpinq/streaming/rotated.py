@@ -31,8 +31,8 @@ def base_of(name: str) -> str | None:
     >>> [base_of(name) for name in ("a.log.1", "a.log-20261124", "a.log.2.gz", "a-2026-11-24T21-47-28.1.log", "a.log")]
     ['a.log', 'a.log', 'a.log', 'a.log', None]
     """
-    found = NAME.match(name.removesuffix(".gz"))
-    return None if found is None else found["stem"] + (found["end"] or "")
+    known = NAME.match(name.removesuffix(".gz"))
+    return None if known is None else known["stem"] + (known["end"] or "")
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ def around(stream: IO[bytes], position: int) -> bytes:
     return os.pread(stream.fileno(), abs(position) - start, start)
 
 
-def code(found: bytes) -> str:
+def code(content: bytes) -> str:
     """A digest of some bytes of a file."""
-    return blake2b(found, digest_size=16).hexdigest()
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def held(stream: IO[bytes], tail: Tail) -> Tail | None:
@@ -137,15 +137,15 @@ def held(stream: IO[bytes], tail: Tail) -> Tail | None:
     return None
 
 
-def is_copy(one: IO[bytes], other: IO[bytes]) -> bool:
+def is_copy(copy: IO[bytes], other: IO[bytes]) -> bool:
     """Whether a file begins as another one does that is no shorter, by its first bytes and its last ones."""
-    size = os.fstat(one.fileno()).st_size
+    size = os.fstat(copy.fileno()).st_size
     if not 0 < size <= os.fstat(other.fileno()).st_size:
         return False
     places = {0, max(0, size - BEFORE)}
     return all(
-        os.pread(one.fileno(), min(size, BEFORE), place) == os.pread(other.fileno(), min(size, BEFORE), place)
-        for place in places
+        os.pread(copy.fileno(), min(size, BEFORE), offset) == os.pread(other.fileno(), min(size, BEFORE), offset)
+        for offset in places
     )
 
 

@@ -79,14 +79,14 @@ class Running:
 
     def __init__(self, data: DataSet, log: Timeline) -> None:
         self._data, self._log, self._key = data, log, data.identity_key
-        self._kept: dict[Hashable, MaintainedPlan] = {}
+        self._plans: dict[Hashable, MaintainedPlan] = {}
         self._flow: Live | None = None
         self._whole = True
 
     @property
     def continual(self) -> list[Node]:
         """The plans that were measured at every epoch."""
-        return [kept.root for kept in self._kept.values() if kept.continual]
+        return [plan.root for plan in self._plans.values() if plan.continual]
 
     def take(self, close: Callable[[], Batch], merged: Merged | None = None) -> None:
         """Bring all plans up to an epoch, and answer the queries that waited for it.
@@ -102,19 +102,19 @@ class Running:
         self.tear()
         with self._log.lock:  # a query of the epoch is charged before, or is of the next one
             batch = close()
-            asked, self._log.pending = self._log.pending, []
-        wanted = [(measurement, self._keep(root)) for measurement, root in asked]
-        if self._kept:
-            if self._flow is None or len(self._flow.roots) < len(self._kept):
+            waiting, self._log.pending = self._log.pending, []
+        wanted = [(measurement, self._keep(root)) for measurement, root in waiting]
+        if self._plans:
+            if self._flow is None or len(self._flow.roots) < len(self._plans):
                 self._restart()
             changes = self._push([(self._data, batch)] if len(batch) else [])
-            for kept, change in zip(self._kept.values(), changes, strict=True):
-                kept.move(change, self._log.closed, merged=merged is not None)
+            for plan, change in zip(self._plans.values(), changes, strict=True):
+                plan.move(change, self._log.closed, merged=merged is not None)
         if merged is not None:
-            self._log.plans = {name for name, kept in self._kept.items() if covers(merged, kept.root)}
+            self._log.plans = {name for name, plan in self._plans.items() if covers(merged, plan.root)}
         self.mend()
-        for measurement, kept in wanted:
-            kept.answer(measurement, self._log.closed)
+        for measurement, plan in wanted:
+            plan.answer(measurement, self._log.closed)
 
     def tear(self) -> None:
         """Mark the dataflow as broken until `mend`, in case an interrupt leaves it with half an epoch."""
@@ -144,31 +144,31 @@ class Running:
     def _keep(self, root: Node) -> MaintainedPlan:
         name = name_of(root)
         self._log.plans.add(name)
-        return self._kept.setdefault(name, MaintainedPlan(root, Histogram(root.schema, self._key, root.held.array)))
+        return self._plans.setdefault(name, MaintainedPlan(root, Histogram(root.schema, self._key, root.held.array)))
 
     def _restart(self) -> None:
         """Start a new flow with new plans, over all earlier epochs, because a flow cannot be extended."""
         self.close()
         known = 0 if self._flow is None else len(self._flow.roots)
-        self._flow = select.live([kept.root for kept in self._kept.values()], self._key)
+        self._flow = select.live([plan.root for plan in self._plans.values()], self._key)
         totals = self._push([])
         for lot in self._lots():
             for total, change in zip(totals, self._push(lot), strict=True):
                 total.merge(change)
-        for kept, total in list(zip(self._kept.values(), totals, strict=True))[known:]:
-            kept.total = total
+        for plan, total in list(zip(self._plans.values(), totals, strict=True))[known:]:
+            plan.total = total
 
     def _lots(self) -> Iterator[list[FlowItem]]:
         """All that was sent, at once, or epoch by epoch where a plan depends on the order."""
         sent = list(self._sent())
-        ordered = any(isinstance(node, First) for kept in self._kept.values() for node in steps(kept.root))
+        ordered = any(isinstance(node, First) for plan in self._plans.values() for node in steps(plan.root))
         yield [*self._finite(), *([] if ordered else sent)]
         if ordered:
             yield from ([item] for item in sent)
 
     def _push(self, items: Sequence[FlowItem]) -> list[Histogram]:
         if self._flow is None or not items:
-            return [Histogram(item.root.schema, self._key, item.root.held.array) for item in self._kept.values()]
+            return [Histogram(item.root.schema, self._key, item.root.held.array) for item in self._plans.values()]
         return self._flow.push(items)
 
     def _sent(self) -> Iterator[FlowItem]:
@@ -179,7 +179,7 @@ class Running:
 
     def _finite(self) -> Iterator[FlowItem]:
         """The other sources of the plans, which are read once."""
-        for data in {data: None for kept in self._kept.values() for data in sources(kept.root)}:
+        for data in {data: None for plan in self._plans.values() for data in sources(plan.root)}:
             if data is not self._data:
                 data.check()
                 for lot in batches(Read(data, data.reader.schema.names), (0, 1), None):

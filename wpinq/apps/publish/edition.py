@@ -57,7 +57,7 @@ FACTS, REPORT, PAGE, ENTRY = "evidence.json", "report.md", "report.html", "regis
 
 
 def compose(
-    known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
+    known: Known, questions: Sequence[Asked], answers: Mapping[str, Answered]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The facts and files of a period. Everything in them was released, declared, or is a code.
 
@@ -67,19 +67,19 @@ def compose(
         answers: Their answers, by name.
     """
     files: dict[str, bytes] = {}
-    missing = any(one.question.plot for one in asked) and lacking("plot")
+    missing = any(priced.question.plot for priced in questions) and lacking("plot")
     if missing:
         warnings.warn(f"{known.period.name}: is without pictures: {missing}.", RuntimeWarning, stacklevel=2)
-    for one in asked:
-        answer = answers[one.question.name]
+    for priced in questions:
+        answer = answers[priced.question.name]
         for name, (cells, ends) in answer.tables.items():
             files |= tabled(name, cells, ends, answer.abouts[name])
-        if one.question.plot and not missing:
+        if priced.question.plot and not missing:
             files |= {f"{name}.png": _picture(draw) for name, draw in answer.draw.items()}
-    facts = _facts(known, asked, answers)
+    facts = _facts(known, questions, answers)
     facts["files"] = {name: sha256(content).hexdigest() for name, content in sorted(files.items())}
-    text = report(facts, known.file.about, {name: table for one in answers.values() for name, table in
-                                            one.tables.items()})  # fmt: skip
+    text = report(facts, known.file.about, {name: table for answer in answers.values() for name, table in
+                                            answer.tables.items()})  # fmt: skip
     files |= {
         FACTS: (json.dumps(facts, indent=1) + "\n").encode(),
         REPORT: text.encode(),
@@ -91,7 +91,7 @@ def compose(
 
 def tabled(name: str, cells: pl.DataFrame, ends: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, bytes]:
     """A table in every format, each number with the ends of its interval; Parquet and JSON hold what describes it."""
-    told = {key: value for key, value in about.items() if key != "date"}  # the day of the computing, not of the data
+    stated = {key: value for key, value in about.items() if key != "date"}  # the day of the computing, not of the data
     names = {column: ends_of(column, cells.columns) for column in ends}
     both = pl.DataFrame(
         [*cells.get_columns(), *(end.alias(name) for column, pair in ends.items()
@@ -99,8 +99,8 @@ def tabled(name: str, cells: pl.DataFrame, ends: Mapping[str, Any], about: Mappi
     )  # fmt: skip
     csv, parquet = io.BytesIO(), io.BytesIO()
     both.write_csv(csv)
-    both.write_parquet(parquet, metadata={"wpinq": json.dumps(told), INTERVALS: json.dumps(names)})
-    content = {**told, "columns": both.columns, "rows": both.rows()}
+    both.write_parquet(parquet, metadata={"wpinq": json.dumps(stated), INTERVALS: json.dumps(names)})
+    content = {**stated, "columns": both.columns, "rows": both.rows()}
     return {
         f"{name}.csv": csv.getvalue(),
         f"{name}.parquet": parquet.getvalue(),
@@ -114,13 +114,13 @@ def ends_of(column: str, taken: Sequence[str]) -> tuple[str, str]:
     >>> ends_of("views", ["page", "views", "views_low"])
     ('views_interval_low', 'views_interval_high')
     """
-    found = f"{column}_low", f"{column}_high"
-    return ends_of(f"{column}_interval", taken) if set(found) & set(taken) else found
+    ends = f"{column}_low", f"{column}_high"
+    return ends_of(f"{column}_interval", taken) if set(ends) & set(taken) else ends
 
 
 def restored(files: Mapping[str, bytes], *, ends: bool = False) -> dict[str, Any]:
     """The tables of a period from its files, by name; with `ends`, the ends of intervals apart from the numbers."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for file, content in files.items():
         if not file.endswith(".parquet"):
             continue
@@ -128,8 +128,8 @@ def restored(files: Mapping[str, bytes], *, ends: bool = False) -> dict[str, Any
         noisy = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[INTERVALS])
         pairs = {name: (both[low], both[high]) for name, (low, high) in noisy.items()}
         cells = both.drop([name for pair in noisy.values() for name in pair])
-        found[file.removesuffix(".parquet")] = (cells, pairs) if ends else both
-    return found
+        result[file.removesuffix(".parquet")] = (cells, pairs) if ends else both
+    return result
 
 
 def naming_of(facts: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -139,17 +139,17 @@ def naming_of(facts: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _picture(draw: Any) -> bytes:
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "plot.png"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plot.png"
         draw(path)
         return path.read_bytes()
 
 
-def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]) -> dict[str, Any]:
+def _facts(known: Known, questions: Sequence[Asked], answers: Mapping[str, Answered]) -> dict[str, Any]:
     from wpinq.apps.publish.budgets import said
 
     file, data, period, state = known.file, known.data, known.period, known.data.ledger.state()
-    price, promise, spent = sum((one.price for one in asked), Price()), state.promise, state.spent
+    price, promise, spent = sum((priced.price for priced in questions), Price()), state.promise, state.spent
     epsilon, delta = price.promised(promise)
     return {
         "title": f"{file.about.title or known.release}, {period.name}",
@@ -169,7 +169,7 @@ def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
             "delta spent after": str(spent.delta),
             **({"sums before": known.began["sums before"], "sums after": state.told} if spent.curves else {}),
         },
-        "questions": [_question(one, answers[one.question.name]) for one in asked],
+        "questions": [_question(priced, answers[priced.question.name]) for priced in questions],
         "records": {"version": data.version},
         "ledger": {"rows": state.rows, "head": state.code},
         "definition": known.definition,
@@ -178,20 +178,20 @@ def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
     }  # fmt: skip
 
 
-def _question(one: Asked, answer: Answered) -> dict[str, Any]:
+def _question(priced: Asked, answer: Answered) -> dict[str, Any]:
     return {
-        "name": one.question.name,
-        "asked": one.text,
-        **one.price.facts,
+        "name": priced.question.name,
+        "asked": priced.text,
+        **priced.price.facts,
         "left out": left_out(answer),
         "groups": "declared"
-        if one.question.keys is not None
+        if priced.question.keys is not None
         else "above a threshold"
-        if one.price.delta
+        if priced.price.delta
         else "one or none",
         "noise": [
             {"column": item.column, "mechanism": item.mechanism, "scale": item.scale, "half width": item.half}
-            for item in one.expected
+            for item in priced.expected
         ],
         "tables": {
             name: {
@@ -207,7 +207,7 @@ def _question(one: Asked, answer: Answered) -> dict[str, Any]:
 
 def left_out(answer: Answered) -> list[str]:
     """What the bound and the threshold leave out, as sentences with a size; nothing where it was not asked."""
-    found = []
+    sentences = []
     for name, (cells, ends) in answer.tables.items():
         if name.endswith(LOSS):
             low, high = ends["count"]
@@ -215,5 +215,5 @@ def left_out(answer: Answered) -> list[str]:
                 f"about {round(row[1]):,} {row[0]} ({round(least):,} to {round(most):,})"
                 for row, least, most in zip(cells.rows(), low, high, strict=True)
             ]
-            found.append(f"What the bound and the threshold leave out of these numbers: {'; '.join(parts)}.")
-    return found
+            sentences.append(f"What the bound and the threshold leave out of these numbers: {'; '.join(parts)}.")
+    return sentences

@@ -125,16 +125,16 @@ def pages(
     }
 
 
-def put(place: Path, files: Mapping[str, bytes]) -> None:
+def put(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files that are others than those that are there, each whole or not at all."""
     for name, content in files.items():
-        path = place / name
+        path = folder / name
         if not path.is_file() or path.read_bytes() != content:
             with appearing(path, 0o644) as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            settle(place)
+            settle(folder)
 
 
 def feeds(title: str, latest: Published) -> dict[str, bytes]:

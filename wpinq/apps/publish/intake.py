@@ -197,25 +197,25 @@ class Intake:
         except sqlite3.Error as error:
             raise SourceError(f"{self._place}: cannot be written: {type(error).__name__}.") from None
 
-    def _keep(self, store: sqlite3.Connection, one: Sent, period: str) -> None:
+    def _keep(self, store: sqlite3.Connection, sent: Sent, period: str) -> None:
         secret = self._secret(store, period)
         known = os.urandom(16)
-        if one.key is not None:
-            if self._at is None and self._held_before(store, one, period):
+        if sent.key is not None:
+            if self._at is None and self._held_before(store, sent, period):
                 return
-            known = _known(secret, one)
+            known = _known(secret, sent)
         name = f"{period} {known.hex()}"
-        content = sealed(secret.derive("intake records"), name, msgspec.json.encode(one.values))
+        content = sealed(secret.derive("intake records"), name, msgspec.json.encode(sent.values))
         store.execute("insert or ignore into records values(?, ?, ?)", (period, known, content))
 
-    def _held_before(self, store: sqlite3.Connection, one: Sent, period: str) -> bool:
+    def _held_before(self, store: sqlite3.Connection, sent: Sent, period: str) -> bool:
         """Whether an earlier period that is not destroyed has the record, which came again when that was over."""
         for (name,) in store.execute("select name from periods where stage != ?", (DESTROYED,)).fetchall():
             secret = None if name == period else self._keys.of(name)
             if (
                 secret is not None
                 and store.execute(
-                    "select 1 from records where period = ? and id = ?", (name, _known(secret, one))
+                    "select 1 from records where period = ? and id = ?", (name, _known(secret, sent))
                 ).fetchone()
             ):
                 return True
@@ -312,11 +312,11 @@ class Intake:
         here = now.astimezone(ZoneInfo(self._schedule.zone)).replace(tzinfo=None)
         return Period.of(here, self._schedule.every)
 
-    def _of(self, one: Sent, begin: Period, latest: Period) -> Period | None:
+    def _of(self, sent: Sent, begin: Period, latest: Period) -> Period | None:
         """The period of a record; None where that is closed, or more than a period ahead."""
         if self._at is None:
             return latest
-        time = one.values[self._schema.names.index(self._at)]
+        time = sent.values[self._schema.names.index(self._at)]
         if time.tzinfo is not None:
             time = time.astimezone(ZoneInfo(self._schedule.zone)).replace(tzinfo=None)
         period = Period.of(time, self._schedule.every)
@@ -361,9 +361,9 @@ def _first(store: sqlite3.Connection) -> str | None:
     return None if found is None else found[0]
 
 
-def _known(secret: Secret, one: Sent) -> bytes:
+def _known(secret: Secret, sent: Sent) -> bytes:
     """By what a record is known again: under the period's secret, of the person and the key together."""
-    return secret.derive("intake key", str(one.person), str(one.key), size=16)
+    return secret.derive("intake key", str(sent.person), str(sent.key), size=16)
 
 
 def _read(value: Any, kind: Kind) -> Any:

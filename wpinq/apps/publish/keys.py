@@ -11,7 +11,7 @@ from wpinq.core import Kind, Schema, bin_blocks, bin_frame, in_columns, parse_co
 from wpinq.errors import BinError, SourceError
 
 
-def declared(given: str | list[Any], schema: Schema, home: Path, call: str) -> pl.LazyFrame:
+def declared(keys: str | list[Any], schema: Schema, home: Path, call: str) -> pl.LazyFrame:
     """Read keys.
 
     A file is Parquet, of which a block at a time is held, or text with one key a line, its values separated by commas
@@ -30,14 +30,14 @@ def declared(given: str | list[Any], schema: Schema, home: Path, call: str) -> p
         SourceError: The file cannot be read.
         BinError: A key does not fit the columns, or there is none.
     """
-    found = _listed(given, schema) if isinstance(given, list) else _from_file(home / given, schema, call)
-    if not bin_blocks(found, schema).rows:
+    frame = _listed(keys, schema) if isinstance(keys, list) else _from_file(home / keys, schema, call)
+    if not bin_blocks(frame, schema).rows:
         raise BinError(f"{call}: there is no key; name the groups to show.")
-    return found
+    return frame
 
 
-def _listed(given: list[Any], schema: Schema) -> pl.LazyFrame:
-    return bin_frame([tuple(one) if isinstance(one, list) else one for one in given], schema).lazy()
+def _listed(keys: list[Any], schema: Schema) -> pl.LazyFrame:
+    return bin_frame([tuple(key) if isinstance(key, list) else key for key in keys], schema).lazy()
 
 
 def _from_file(path: Path, schema: Schema, call: str) -> pl.LazyFrame:
@@ -71,16 +71,16 @@ def missing(keys: pl.LazyFrame, wanted: list[Any], column: str, call: str) -> li
     if column not in names:
         raise BinError(f"{call}: expect_column: no column {column!r}; there are {', '.join(names)}.")
     there = set(keys.select(pl.col(column).unique()).collect(engine="streaming").to_series().to_list())
-    return [one for one in wanted if one not in there]
+    return [value for value in wanted if value not in there]
 
 
-def wanted(given: str | list[Any], home: Path, call: str) -> list[Any]:
+def wanted(values: str | list[Any], home: Path, call: str) -> list[Any]:
     """The values that keys must have: a list, or the lines of a file.
 
     Raises:
         SourceError: The file cannot be read.
     """
-    return given if isinstance(given, list) else _read(home / given, call).collect().to_series(0).to_list()
+    return values if isinstance(values, list) else _read(home / values, call).collect().to_series(0).to_list()
 
 
 def _read(path: Path, call: str) -> pl.LazyFrame:

@@ -66,13 +66,13 @@ def hop(through: str, owners: Mapping[str, Owning], led: tuple[str, ...] = ()) -
     Raises:
         PlanError: There is no such table, or the way leads in a circle.
     """
-    key, table, found = read_way(through, CALL)
+    key, table, column = read_way(through, CALL)
     if table not in owners or table in led:
         raise PlanError(f"{CALL}: leads to {table!r}, which is no other table of the file that leads to people.")
-    return key, table, found
+    return key, table, column
 
 
-def led(given: Person | None, owners: Mapping[str, T], opened: Callable[[str, T, Unit], Collection]) -> Unit:
+def led(person: Person | None, owners: Mapping[str, T], opened: Callable[[str, T, Unit], Collection]) -> Unit:
     """The privacy unit with the table that the way leads to first, opened; the others are opened before it.
 
     Args:
@@ -83,9 +83,9 @@ def led(given: Person | None, owners: Mapping[str, T], opened: Callable[[str, T,
     Raises:
         PlanError: It cannot be.
     """
-    unit = unit_of(given, owners)
-    if given is None or given.through is None:
+    unit = unit_of(person, owners)
+    if person is None or person.through is None:
         return unit
-    _, table, _ = hop(given.through, owners)
+    _, table, _ = hop(person.through, owners)
     (data,) = sources(opened(table, owners[table], led(owners[table].unit, owners, opened))._node)
     return replace(unit, owner=data)

@@ -38,12 +38,12 @@ class Price:
     @classmethod
     def of(cls, quotes: Iterable[Quote[Any]], delta: Fraction, promise: Promise) -> Price:
         """What quotes cost under a promise, each question once, and a delta for publishing groups."""
-        each = {one.question: one for one in quotes}.values()
-        costs = [cost for one in each for _, charge in one.charges for cost in charge.costs]
+        each = {quote.question: quote for quote in quotes}.values()
+        costs = [cost for quote in each for _, charge in quote.charges for cost in charge.costs]
         curves = promise.accounting != PURE
         sums = [promise.begun(), Composition(curves=curves)]
-        at_order, concentrated = (one.including(costs).divergence if curves else Fraction(0) for one in sums)
-        epsilon, rho = (sum((getattr(one, name) for one in each), Fraction(0)) for name in ("epsilon", "rho"))
+        at_order, concentrated = (quote.including(costs).divergence if curves else Fraction(0) for quote in sums)
+        epsilon, rho = (sum((getattr(quote, name) for quote in each), Fraction(0)) for name in ("epsilon", "rho"))
         return cls(epsilon, rho, delta, at_order, concentrated)
 
     @classmethod

@@ -89,7 +89,7 @@ class Publisher:
 
     def asked(self, views: Collection, promise: Promise) -> list[Asked]:
         """The questions, priced for a ledger that promises this."""
-        return [ask(one, views, self.file.data, self.home, promise) for one in self.file.question]
+        return [ask(declared, views, self.file.data, self.home, promise) for declared in self.file.question]
 
     def run(self, period: Period, *, accept: bool = False, again: bool = False, check: bool = False) -> Outcome:
         """Publish a period, from wherever it stands.
@@ -106,8 +106,8 @@ class Publisher:
         self._refuse(period)
         record = self.register.records().get(period.name)
         fresh = record is None or record.stage == "begun"
-        for place in self.places:
-            place.check(period, fresh=fresh)
+        for sink in self.places:
+            sink.check(period, fresh=fresh)
         if record is None or fresh:
             record = self._compute(period, again=again, check=check)
         self._destroy(period)
@@ -120,8 +120,8 @@ class Publisher:
             raise HeldError(f"{period.name}: held back: {what}. Look at {self.register.files / period.name}; to publish"
                             f" it, say --accept. It is charged already.")  # fmt: skip
         edition = self.edition(period)
-        for place in self.places:
-            place.deliver(edition)
+        for sink in self.places:
+            sink.deliver(edition)
         self.register.enter(replace(record, stage="published"))
         self.show()
         return Outcome(period.name, "published", self._cost(record))
@@ -141,24 +141,26 @@ class Publisher:
         record = self.register.records().get(period.name)
         if record is None or record.stage != "published":
             raise PlanError(f"{period.name}: was not published, so it cannot be delivered again; run it.")
-        edition, given, refused = self.edition(period), list[str](), list[str]()
-        for place in self.places:
-            if place.differs(edition) is None:
+        edition, delivered, refused = self.edition(period), list[str](), list[str]()
+        for sink in self.places:
+            if sink.differs(edition) is None:
                 continue
             try:
-                place.deliver(edition)
+                sink.deliver(edition)
             except SourceError as error:
                 refused.append(str(error))
                 continue
-            why = place.differs(edition)
+            why = sink.differs(edition)
             if why is None:
                 self.show()
-                given.append(place.name)
+                delivered.append(sink.name)
             else:
                 refused.append(f"{why}; remove what it holds of {period.name}, and deliver it again.")
         if refused:
             raise SourceError(f"{period.name}: {' '.join(refused)}")
-        return Outcome(period.name, f"delivered again to {', '.join(given)}" if given else "is in every sink", Price())
+        return Outcome(
+            period.name, f"delivered again to {', '.join(delivered)}" if delivered else "is in every sink", Price()
+        )
 
     def show(self) -> None:
         """Write the page of all periods and its feeds beside the directories of periods, where the file says so.
@@ -173,16 +175,16 @@ class Publisher:
         """The page and its feeds, for each directory that they stand in; nothing where nothing was published."""
         if self.file.page is None:
             return []
-        every, found = self.file.period.every, list[tuple[Path, dict[str, bytes]]]()
-        names = [one.period for one in self.register.records().values() if one.stage == "published"
-                 and one.every == every and (self.register.files / one.period).is_dir()]  # fmt: skip
-        for place in self.places:
-            if names and isinstance(place, Directory) and place.root is not None:
-                periods = [published(name, self.register.files / name, place.link(Period.parse(name, every)))
+        every, result = self.file.period.every, list[tuple[Path, dict[str, bytes]]]()
+        names = [record.period for record in self.register.records().values() if record.stage == "published"
+                 and record.every == every and (self.register.files / record.period).is_dir()]  # fmt: skip
+        for sink in self.places:
+            if names and isinstance(sink, Directory) and sink.root is not None:
+                periods = [published(name, self.register.files / name, sink.link(Period.parse(name, every)))
                            for name in names]  # fmt: skip
                 title = self.file.about.title or self.name
-                found.append((place.root, pages(title, self.file.page, periods, place.formats, every)))
-        return found
+                result.append((sink.root, pages(title, self.file.page, periods, sink.formats, every)))
+        return result
 
     def edition(self, period: Period) -> Edition:
         """What was computed for a period, from its files.
@@ -223,33 +225,35 @@ class Publisher:
         views = self.opening.versioned(period, version, allowance, again=again)
         data = sources(views._node)[0]
         promise = data.ledger.known.promise
-        asked = self.asked(views, promise)
+        priced = self.asked(views, promise)
         if not again:
-            self._same(period, asked)
-        if self.opening.intake is None and (nulls := self.nulls(period, asked, data.reader)) is not None:
+            self._same(period, priced)
+        if self.opening.intake is None and (nulls := self.nulls(period, priced, data.reader)) is not None:
             if check:
                 raise SourceError(nulls)
             warnings.warn(nulls, RuntimeWarning, stacklevel=2)
-        price = sum((one.price for one in asked), Price())
+        price = sum((each.price for each in priced), Price())
         began, before = self._began(period, data, price)
         try:
             allowance.insist(price, Price.read(began.facts[BEFORE]), promise)
-            insist_on_room(asked)
+            insist_on_room(priced)
             self.register.enter(began)  # what it costs counts from here on, wherever this process is killed
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # of what is charged again, which was asked for
-                commit([quote for one in asked for quote in one.quotes])
+                commit([quote for each in priced for quote in each.quotes])
         except BudgetError as error:
             self.register.enter(before)
             self.register.refuse(period.name, self._now(), str(error))
             raise
-        answers = {one.question.name: one.answer() for one in asked}
+        answers = {each.question.name: each.answer() for each in priced}
         known = Known(self.name, self.file, self.definition, period, data, began.facts)
-        facts, files = compose(known, asked, answers)
-        place = self.register.files / period.name
-        shutil.rmtree(place, ignore_errors=True)  # of a process that was killed before it entered them; nobody has them
-        put(place, files, "publish", 0o700)
-        tables = {name: table for one in answers.values() for name, table in one.tables.items() if
+        facts, files = compose(known, priced, answers)
+        folder = self.register.files / period.name
+        shutil.rmtree(
+            folder, ignore_errors=True
+        )  # of a process that was killed before it entered them; nobody has them
+        put(folder, files, "publish", 0o700)
+        tables = {name: table for each in answers.values() for name, table in each.tables.items() if
                   not name.endswith(LOSS)}  # fmt: skip
         notes = tuple(doubts(list(columns(tables, naming_of(facts))), self._past(period), self.file.checks))
         facts = {**facts, BEFORE: began.facts[BEFORE]}
@@ -262,14 +266,14 @@ class Publisher:
         day = str(self.clock().astimezone(ZoneInfo(self.file.period.zone)).date())
         return day if day in self.file.period.again else None
 
-    def nulls(self, period: Period, asked: list[Asked], reader: Reader) -> str | None:
+    def nulls(self, period: Period, questions: list[Asked], reader: Reader) -> str | None:
         """Which columns that the questions read are null in every record of a period, as a sentence for the curator.
 
         Raises:
             SourceError: The records cannot be read.
         """
-        found = empty(reader, columns_read([quote.node for one in asked for quote in one.quotes]))
-        return told(period.name, self.opening.shown(period), found, reader.schema) if found else None
+        columns = empty(reader, columns_read([quote.node for question in questions for quote in question.quotes]))
+        return told(period.name, self.opening.shown(period), columns, reader.schema) if columns else None
 
     def asked_again(self, period: Period, record: Record) -> tuple[Ledger, list[Asked]]:
         """The questions of a published period over its records, and the ledger that they were charged to.
@@ -284,15 +288,15 @@ class Publisher:
             what = self.opening.shown(period)
             raise ChangedError(f"{period.name}: {what} holds other records than were published.") from None
         (data,) = sources(views._node)
-        asked = self.asked(views, data.ledger.promise)
-        self._same(period, asked)
-        return data.ledger, asked
+        questions = self.asked(views, data.ledger.promise)
+        self._same(period, questions)
+        return data.ledger, questions
 
-    def recompute(self, asked: list[Asked]) -> dict[str, bytes]:
+    def recompute(self, questions: list[Asked]) -> dict[str, bytes]:
         """The tables of questions that were charged, computed anew, for nothing."""
-        commit([quote for one in asked for quote in one.quotes])
-        answers = [one.answer() for one in asked]
-        tables = [(name, *table, one.abouts[name]) for one in answers for name, table in one.tables.items()]
+        commit([quote for question in questions for quote in question.quotes])
+        answers = [question.answer() for question in questions]
+        tables = [(name, *table, answer.abouts[name]) for answer in answers for name, table in answer.tables.items()]
         return {file: content for table in tables for file, content in tabled(*table).items()}
 
     def _began(self, period: Period, data: DataSet, price: Price) -> tuple[Record, Record]:
@@ -311,9 +315,11 @@ class Publisher:
             })  # fmt: skip
         return replace(same, facts={BEFORE: Price().facts, **same.facts, COST: price.facts}), old or same
 
-    def _same(self, period: Period, asked: list[Asked]) -> None:
+    def _same(self, period: Period, questions: list[Asked]) -> None:
         """Refuse questions that were charged for the period by another Python or wpinq, which may compute others."""
-        charges = [(ledger, charge) for one in asked for quote in one.quotes for ledger, charge in quote.charges]
+        charges = [
+            (ledger, charge) for question in questions for quote in question.quotes for ledger, charge in quote.charges
+        ]
         if any(charge.asked and ledger.repeated(charge) is not None for ledger, charge in charges):
             raise ChangedError(f"{period.name}: was charged by another version of Python, wpinq or of a library, which"
                                " may compute something else; nothing was charged. Take that one, or say --again to"

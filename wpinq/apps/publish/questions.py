@@ -110,7 +110,7 @@ class Asked:
     later: tuple[Quote[Any], ...] = ()
 
 
-def insist_on_room(asked: list[Asked]) -> None:
+def insist_on_room(questions: list[Asked]) -> None:
     """Refuse questions of which some choose a bound first, where not all of them fit; nothing is charged.
 
     Once a choice was charged, so was all that was asked with it, or it fitted when that began.
@@ -118,10 +118,15 @@ def insist_on_room(asked: list[Asked]) -> None:
     Raises:
         BudgetError: They do not fit.
     """
-    if not any(not ledger.holds(charge) for one in asked if one.later for ledger, charge in _charges(one.quotes)):
+    if not any(
+        not ledger.holds(charge)
+        for question in questions
+        if question.later
+        for ledger, charge in _charges(question.quotes)
+    ):
         return
     whole: dict[str, tuple[Ledger, list[Charge]]] = {}
-    for ledger, charge in _charges([quote for one in asked for quote in (*one.quotes, *one.later)]):
+    for ledger, charge in _charges([quote for question in questions for quote in (*question.quotes, *question.later)]):
         whole.setdefault(ledger.identity, (ledger, []))[1].append(charge)
     for ledger, charges in whole.values():
         if not allowances(ledger, None, charges)[1].fits:
@@ -289,8 +294,8 @@ def _dataflow(question: Question, views: Collection, home: Path, call: str, prom
 
 def _expected(quotes: list[Any], names: list[str]) -> list[Expected]:
     """The noise of each column, from public facts only."""
-    found = []
-    for place, quote in enumerate(quotes):
-        name = names[place] if place < len(names) else quote.node.title
-        found.append(Expected(name, str(getattr(quote.mechanism, "name", "")), *noise_of(quote)))
-    return found
+    result = []
+    for index, quote in enumerate(quotes):
+        name = names[index] if index < len(names) else quote.node.title
+        result.append(Expected(name, str(getattr(quote.mechanism, "name", "")), *noise_of(quote)))
+    return result

@@ -61,22 +61,22 @@ def read(path: Path) -> File:
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     try:
-        given = _dates(tomllib.loads(text))
+        tables = _dates(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{path}: no TOML: {error}.") from None
-    return decode(given, str(path))
+    return decode(tables, str(path))
 
 
 def _dates(value: Any) -> Any:
     """The same with dates as text, so that `first = 2026-01-01` is what it looks like."""
     if isinstance(value, dict):
-        return {key: _dates(one) for key, one in value.items()}
+        return {key: _dates(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_dates(one) for one in value]
+        return [_dates(item) for item in value]
     return value.isoformat() if isinstance(value, (dt.date, dt.time)) else value
 
 
-def decode(given: object, call: str) -> File:
+def decode(tables: object, call: str) -> File:
     """Check what a release file says.
 
     Args:
@@ -87,7 +87,7 @@ def decode(given: object, call: str) -> File:
         PlanError: A key is unknown or missing, or a value is of another type or impossible.
     """
     try:
-        file = msgspec.convert(given, File)
+        file = msgspec.convert(tables, File)
     except UnicodeEncodeError:
         raise PlanError(f"{call}: holds a text that is none.") from None
     except msgspec.ValidationError as error:
@@ -124,19 +124,19 @@ GOT = {"object": "a table", "array": "a list", "bool": "true or false", "str": "
 """Types of values as TOML has them."""
 
 
-def _typed(what: str, place: str) -> str:
+def _typed(what: str, path: str) -> str:
     """That a value is of another type, in the words of TOML; nothing where this is not what is wrong."""
-    found = re.fullmatch("Expected `([^`]*)`(?:, got `([^`]*)`| (.*))", what)
-    kinds = [] if found is None else [one for one in found[1].split(" | ") if one != "null"]
-    if found is None or not set(kinds) <= set(WANTED):
+    match = re.fullmatch("Expected `([^`]*)`(?:, got `([^`]*)`| (.*))", what)
+    kinds = [] if match is None else [kind for kind in match[1].split(" | ") if kind != "null"]
+    if match is None or not set(kinds) <= set(WANTED):
         return ""
-    if place in ("question", "sink"):
-        return f"{place}: write it as [[{place}]], once for each."
+    if path in ("question", "sink"):
+        return f"{path}: write it as [[{path}]], once for each."
     if {"int", "float"} <= set(kinds):
         kinds.remove("int")
-    wanted = " or ".join(WANTED[one] for one in kinds)
-    got = f", and not {GOT.get(found[2], found[2])}" if found[2] else f" {found[3]}"
-    return f"{place}: write {wanted}{got}."
+    wanted = " or ".join(WANTED[kind] for kind in kinds)
+    got = f", and not {GOT.get(match[2], match[2])}" if match[2] else f" {match[3]}"
+    return f"{path}: write {wanted}{got}."
 
 
 def plain(message: str) -> str:
@@ -151,8 +151,8 @@ def plain(message: str) -> str:
 
 def _words(kind: Any) -> Iterator[str]:
     """The words that a type allows."""
-    for one in get_args(kind):
-        yield from [one] if isinstance(one, str) else _words(one)
+    for item in get_args(kind):
+        yield from [item] if isinstance(item, str) else _words(item)
 
 
 def named(name: str, call: str) -> str:
@@ -316,11 +316,11 @@ def _check_question(question: Question, call: str) -> None:
         positive(question.delta, f"{call}: delta")
 
 
-def _one_of(given: dict[str, Any], call: str) -> str:
-    found = [name for name, value in given.items() if value]
-    if len(found) != 1:
-        raise PlanError(f"{call}: give one of {', '.join(given)}; {' and '.join(found) or 'none'} is given.")
-    return found[0]
+def _one_of(choices: dict[str, Any], call: str) -> str:
+    names = [name for name, value in choices.items() if value]
+    if len(names) != 1:
+        raise PlanError(f"{call}: give one of {', '.join(choices)}; {' and '.join(names) or 'none'} is given.")
+    return names[0]
 
 
 def definition(file: File, home: Path) -> str:

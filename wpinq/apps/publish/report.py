@@ -154,7 +154,7 @@ def plain(text: str) -> str:
     >>> plain("a|b *c* <d>")
     'a\\|b \\*c\\* \\<d\\>'
     """
-    return "".join(f"\\{one}" if one in "\\`*_[]<>|#" else one for one in " ".join(str(text).split()))
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in " ".join(str(text).split()))
 
 
 def _table(head: tuple[str, str], rows: Sequence[tuple[str, str]]) -> list[str]:

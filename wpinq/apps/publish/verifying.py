@@ -46,41 +46,41 @@ def differences(publisher: Publisher, period: Period) -> list[str]:
         edition = publisher.edition(period)
     except SourceError as error:
         return [str(error)]
-    found = [place.differs(edition) for place in publisher.places]
+    faults = [sink.differs(edition) for sink in publisher.places]
     for root, files in publisher.shown():
-        found += [f"{root / name}: is another than the periods give" for name, content in files.items()
+        faults += [f"{root / name}: is another than the periods give" for name, content in files.items()
                   if not (root / name).is_file() or (root / name).read_bytes() != content]  # fmt: skip
     evidence = json.loads(edition.files[FACTS])
     if evidence != {name: fact for name, fact in record.facts.items() if name not in UNSAID}:
-        found.append(f"{FACTS}: says other facts than the register")
+        faults.append(f"{FACTS}: says other facts than the register")
     if record.definition != publisher.definition:
         raise SourceError(f"{period.name}: the questions or keys changed since; put the old file back.")
     if publisher.opening.intake is not None:  # no record and no noise is left to compute anything from
-        return [one for one in found if one is not None]
-    ledger, asked = publisher.asked_again(period, record)
-    found += costs(evidence, ledger, asked, record)
+        return [fault for fault in faults if fault is not None]
+    ledger, questions = publisher.asked_again(period, record)
+    faults += costs(evidence, ledger, questions, record)
     if f"| cost of this period | {plain(Price.read(evidence['cost']).text)} |" not in edition.files[REPORT].decode():
-        found.append(f"{REPORT}: says another cost")
-    if not any(found):
-        fresh = publisher.recompute(asked)
-        found += [
+        faults.append(f"{REPORT}: says another cost")
+    if not any(faults):
+        fresh = publisher.recompute(questions)
+        faults += [
             f"{name}: computed otherwise" for name, content in fresh.items() if edition.files.get(name) != content
         ]
-    return [one for one in found if one is not None]
+    return [fault for fault in faults if fault is not None]
 
 
-def costs(evidence: Mapping[str, Any], ledger: Ledger, asked: list[Asked], record: Record) -> Iterator[str]:
+def costs(evidence: Mapping[str, Any], ledger: Ledger, questions: list[Asked], record: Record) -> Iterator[str]:
     """How what the evidence says of costs differs from what the questions cost, and from the rows of the ledger."""
-    told = {one["name"]: Price.read(one) for one in evidence["questions"]}
-    if told != {one.question.name: one.price for one in asked}:
+    stated = {priced["name"]: Price.read(priced) for priced in evidence["questions"]}
+    if stated != {priced.question.name: priced.price for priced in questions}:
         yield f"{FACTS}: says other costs of questions than they have"
-    whole = sum((one.price for one in asked), Price())
+    whole = sum((priced.price for priced in questions), Price())
     if Price.read(evidence["cost"]) != whole or Price.read(record.facts["cost"]) != whole:
         yield f"{FACTS}: says another cost than the questions have together"
     number, code = evidence["ledger"]["rows"], evidence["ledger"]["head"]
     if code_of_row(ledger, number) != code:
         yield f"{FACTS}: row {number} of the ledger has another code"
-    charges = [charge for one in asked for quote in one.quotes for _, charge in quote.charges]
+    charges = [charge for priced in questions for quote in priced.quotes for _, charge in quote.charges]
     keys = {(charge.question, version_label(charge.version, ledger.name)) for charge in charges}
     rows = [row for row in ledger.entries() if (row.question, row.version) in keys and row.kind == "charge"]
     if {(row.question, row.version) for row in rows} != keys or any(row.number > number for row in rows):

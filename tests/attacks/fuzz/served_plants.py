@@ -67,5 +67,5 @@ PLANTS = {
     "absent": Plant("bins are refused by how many there are", _patched(measured, "observed", _absent), 15),
     "priced": Plant("a price depends on how large the file is", _patched(questions, "priced_sql", _priced)),
     "counted": Plant("a refusal counts records", _patched(questions, "_quoted_plan", _counted), 2),
-    "numbered": Plant("a ledger's rows are numbered by a file's size", _patched(admin, "_told", _numbered), 8),
+    "numbered": Plant("a ledger's rows are numbered by a file's size", _patched(admin, "_described", _numbered), 8),
 }

@@ -103,7 +103,8 @@ def versioned(function: Callable[..., Any], version: str, *, name: str | None = 
         raise PlanError(f"versioned: takes a function, and got {type(function).__name__}.")
     if name is None and getattr(function, "__name__", "<").startswith("<"):
         raise PlanError("versioned: the function has no name of its own; give name=, which you keep for ever.")
-    title, words = _word(name or getattr(function, "__name__", ""), "name"), _word(version, "version")
+    title = _word(getattr(function, "__name__", "") if name is None else name, "name")
+    words = _word(version, "version")
     content = _content(function)
     if _CONTENTS.setdefault((title, words), content) != content:
         raise PlanError(

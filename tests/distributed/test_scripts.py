@@ -258,12 +258,12 @@ def answers_of(place, asked, *more):
 @deep
 def test_a_script_that_makes_other_plans_elsewhere_answers_nothing(place, monkeypatch, capfd):
     (place / "flow.py").write_text(PLAIN)
-    plain = distributed.ScriptProcesses.told
+    plain = distributed.ScriptProcesses.message
 
     def told(self, job):
         return {**plain(self, job), "text": "0" * 64}
 
-    monkeypatch.setattr(distributed.ScriptProcesses, "told", told)
+    monkeypatch.setattr(distributed.ScriptProcesses, "message", told)
     assert main(command(place, "--processes", "2")) == 2
     assert "makes other measurements each time it is run" in capfd.readouterr().err
     assert [one.kind for one in Ledger.existing(place / "views.csv.ledger").entries()].count("charge") == 5

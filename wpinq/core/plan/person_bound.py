@@ -65,8 +65,9 @@ Tumult Analytics, 2022; the rest is proved here.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import add
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -218,14 +219,7 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
         if change is not None
     ]
     fixed = _fixed(inputs) | {name: Constant(node, name) for name in node.constants}
-    masses: Masses = {NONE: Fraction(0)}
-    for change, names, factor in inputs:
-        renamed = _renamed(change, names)
-        masses = _least(
-            (columns | others, mass + more * factor)
-            for columns, mass in masses.items()
-            for others, more in renamed.items()
-        )
+    masses = _together(inputs, add)
     values = _values(node, inputs)
     masses = _least([*masses.items(), *_apart(inputs, values)])
     if node.dithers:
@@ -238,6 +232,19 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
     risen = node.monotone and all(change.rises for change, _, _ in inputs)
     rises = not node.dithers and (risen or (alone and node.nonnegative))
     return Change(fixed, masses, alone, _bins(node, [change for change, _, _ in inputs]), rises, values)
+
+
+def _together(inputs: Inputs, both: Callable[[Fraction, Fraction], Fraction]) -> Masses:
+    """The masses of all inputs together, for each choice of columns of every input; `both` makes one of two."""
+    masses: Masses = {NONE: Fraction(0)}
+    for change, names, factor in inputs:
+        renamed = _renamed(change, names)
+        masses = _least(
+            (columns | others, both(mass, more * factor))
+            for columns, mass in masses.items()
+            for others, more in renamed.items()
+        )
+    return masses
 
 
 def _values(node: Node, inputs: Inputs) -> dict[str, Values]:
@@ -255,14 +262,7 @@ def _apart(inputs: Inputs, values: Mapping[str, Values]) -> Iterable[tuple[froze
     """How far records move that agree in a column by whose values the inputs are told apart: as those of one input."""
     if len(inputs) < 2:
         return
-    masses: Masses = {NONE: Fraction(0)}
-    for change, names, factor in inputs:
-        renamed = _renamed(change, names)
-        masses = _least(
-            (columns | others, max(mass, more * factor))
-            for columns, mass in masses.items()
-            for others, more in renamed.items()
-        )
+    masses = _together(inputs, max)
     for name, union in values.items():
         held = [change.values.get(names.get(name, ""), union) for change, names, _ in inputs]
         if sum(map(len, held)) == len(union):

@@ -11,7 +11,8 @@ from wpinq.core.functions.sql.bind import named
 from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL, Derived
-from wpinq.query.joins import conjuncts
+from wpinq.query.joins import conjuncts, required
+from wpinq.query.public_rows import public_rows
 
 TABLE = {"this", "alias", "db", "catalog"}
 
@@ -74,13 +75,17 @@ class Catalogue:
     def _reordered(self, entries: list[Any], joins: list[Any], where: Any) -> tuple[Any, list[Any]] | None:
         """The first protected table, and joins of the others, each with the conditions that can be asked by then.
 
-        Of inner joins ON says what WHERE would. A table comes once an equality of columns, that name their tables,
-        leads to it; None where none does, or USING does not tell whose columns it means.
+        Of inner joins ON says what WHERE would. A table comes once an equality of columns leads to it; None where none
+        does, or where it is not known whose columns are meant (USING, columns of subqueries without their table).
         """
         from sqlglot import exp
 
-        conditions = [part for join in joins if join.args.get("on") for part in conjuncts(join.args["on"])]
-        led = [*conditions, *(conjuncts(where.this) if where is not None else [])]
+        written = [part for join in joins if join.args.get("on") for part in conjuncts(join.args["on"])]
+        asked = required(where.this) if where is not None else []
+        if any(not column.text("table") for part in [*written, *asked] for column in part.find_all(exp.Column)):
+            owners = self._owners(entries)
+            written, asked = ([part.transform(_of_table, owners) for part in parts] for parts in (written, asked))
+        conditions, led = written, [*written, *asked]
         reads = {id(part): {column.text("table").lower() for column in part.find_all(exp.Column)} for part in led}
         names = [_name(entry) for entry in entries]
         if (
@@ -102,6 +107,20 @@ class Catalogue:
             conditions = [part for part in conditions if part not in parts]
             result.append(exp.Join(this=following.copy(), on=exp.and_(*parts, copy=True)))
         return None if conditions else (start, result)
+
+    def _owners(self, entries: list[Any]) -> dict[str, str]:
+        """Columns that one entry of FROM has alone, and its name; none where columns of an entry are unknown."""
+        if any(type(entry).__name__ != "Table" for entry in entries):
+            return {}
+        result: dict[str, list[str]] = {}
+        for entry in entries:
+            table = self._by_name(entry)[1]
+            rows = table.rows if isinstance(table, Derived) else table
+            led = brought(rows)
+            for name in (rows if isinstance(rows, Collection) else public_rows(rows, _name(entry))).columns:
+                if name != led:
+                    result.setdefault(name.lower(), []).append(_name(entry))
+        return {name: alone[0] for name, alone in result.items() if len(alone) == 1}
 
     def _protected(self, node: Any) -> bool:
         """Whether a table is protected, as far as its name says."""
@@ -127,9 +146,24 @@ class Catalogue:
         return called, self.tables[whole[0] if whole else called]
 
 
+def brought(rows: Any) -> str | None:
+    """The owner that a way brings to a table: without a table, such a column is meant of another."""
+    people = rows._node.bounds_units if isinstance(rows, Collection) else None
+    return str(people.unit.column) if people is not None and people.unit.way else None
+
+
 def _name(entry: Any) -> str:
     """What conditions call an entry of FROM."""
     return str(entry.alias_or_name).lower()
+
+
+def _of_table(node: Any, owners: Mapping[str, str]) -> Any:
+    """A column with the table that has it alone."""
+    from sqlglot import exp
+
+    if not isinstance(node, exp.Column) or node.text("table") or node.name.lower() not in owners:
+        return node
+    return exp.column(node.this.copy(), table=owners[node.name.lower()])
 
 
 def _leads(part: Any, known: set[str], name: str) -> bool:

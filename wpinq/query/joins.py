@@ -33,6 +33,16 @@ def conjuncts(condition: Any) -> list[Any]:
     return [part for operand in condition.flatten() for part in conjuncts(operand)]
 
 
+def required(condition: Any) -> list[Any]:
+    """The same, and of an alternative (`a AND b OR a AND c`) what all of its cases ask for."""
+    result = conjuncts(condition)
+    for part in list(result):
+        if type(part).__name__ == "Or":
+            first, *others = [conjuncts(case) for case in part.flatten()]
+            result += [common for common in first if all(common in case for case in others)]
+    return result
+
+
 def equalities(node: Any) -> list[tuple[Any, Any]]:
     """The sides of the equalities of columns that a condition is made of; nothing where it is another condition."""
     while type(node).__name__ == "Paren":
@@ -60,8 +70,7 @@ def implied(where: Any, tables: Callable[[Any], set[str]], alias: str, join: Any
     from sqlglot import exp
 
     equal = []
-    whole: Any = None if where is None else where.this
-    for part in whole.flatten() if type(whole).__name__ == "And" else [whole]:
+    for part in [] if where is None else required(where.this):
         if type(part).__name__ != "EQ":
             continue
         try:

@@ -25,7 +25,7 @@ from wpinq.core.functions.tree import Node as Value
 from wpinq.core.functions.tree import col
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
-from wpinq.query.catalogue import Catalogue
+from wpinq.query.catalogue import Catalogue, brought
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
 from wpinq.query.joins import WHY, conjuncts, equalities, implied, paired
 from wpinq.query.public_rows import PublicRows, looked_up, public_rows
@@ -55,7 +55,7 @@ class Tables:
         self._people: set[str] = set()  # tables whose people are bounded, of which WHERE may be asked before
         self._columns: dict[str, dict[str, Term]] = {}
         self._derived: dict[str, Derived] = {}
-        self._led: set[tuple[str, str]] = set()  # owners that a way brings: without a table, that of another is meant
+        self._led: set[tuple[str, str]] = set()  # owners that a way brings
         self.base: Rows
         written = [str(entry.alias_or_name).lower() for entry in (first, *(entry.this for entry in joins))]
         first, joins = self._catalogue.protected_first(first, list(joins), where)
@@ -214,12 +214,12 @@ class Tables:
         if alias in self._columns:
             raise PlanError(f"{CALL}: two tables are called {shown(alias)}; name one with AS.")
         if not isinstance(table, Derived):
-            people = table._node.bounds_units if isinstance(table, Collection) else None
-            if people is not None:
+            owner = brought(table)
+            if owner is not None:
+                self._led.add((alias, owner))
+            if isinstance(table, Collection) and table._node.bounds_units is not None:
                 self._people.add(alias)
                 table = self._fulfilling(alias, table, self._before.get(alias, ()))
-            if people is not None and people.unit.way:
-                self._led.add((alias, str(people.unit.column)))
             return alias, table
         self._derived[alias] = table
         return alias, table.rows

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -130,14 +131,19 @@ def _checked(value: Any, column: Column) -> Any:
     try:
         result = fitted(value, column.kind)
         if isinstance(result, float) and type(value) is not float:
-            _insist_on_exact(result, decode(encode(value)))
+            _insist_on_exact(result, value if isinstance(value, Decimal) else decode(encode(value)))
     except (BinError, ValueError, TypeError, ArithmeticError):
         raise _misfit(type(value).__name__, column) from None
     return result
 
 
 def _insist_on_exact(number: float, exact: Any) -> None:
-    """A number that no double is would be answered as another bin, so it is refused."""
+    """A number that no double is would be answered as another bin, so it is refused.
+
+    A decimal is the double that prints as it does: so decimals of a table are read.
+    """
+    if isinstance(exact, Decimal) and Decimal(repr(number)) == exact:
+        return
     if math.isfinite(number) and Fraction(number) != Fraction(exact):
         raise TypeError
 

@@ -3,13 +3,19 @@
 Every test computes the true loss from the histograms of two neighbouring runs and compares it with the ledger.
 """
 
+import random
 from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from depth import deep, deeper, often
 
 import wpinq
+from wpinq.core.ledger.cost import Cost, Total
+from wpinq.core.ledger.secret import Secret
 from wpinq.core.plan.node import sources
+from wpinq.core.plan.stability import Survey
+from wpinq.core.pricing.threshold import present
 
 TINY = Fraction(1, 10**40)
 
@@ -44,3 +50,113 @@ def test_numbers_that_differ_as_stored_stay_parts_of_their_own():
     parts = source.partition("x", [Decimal("0.1"), 0.2])
     assert [part.measure(60).observe(float(x)) for x, part in parts.items()] == [1, 1]
     assert ledger_of(source).spent()[0] == 60
+
+
+PEOPLE = {
+    "people": lambda part: part.map("user").distinct(),
+    "people by records": lambda part: part.group_by("user", len, whole=True, columns={"n": int}).map("n"),
+    "records": lambda part: part.map("page"),
+    "two each": lambda part: part.limit("user", 2).map("page"),
+    "halves": lambda part: part.group_by("user", len, columns={"n": int}).map("n"),
+    "people of a day": lambda part: part.partition("day", range(3))[1].map("user").distinct(),
+    "without a key": lambda part: part.map("page").distinct(),
+}
+
+
+def drawn_measurements(records, seed, unit):
+    """Questions on the parts of two partitions, drawn alike for all records: what each was, and what all cost."""
+    draw = random.Random(seed)
+    columns = {"user": str, "page": int, "day": int}
+    views = wpinq.protect(records, budget=10**6, unit=unit, columns=columns, secret=Secret(bytes(range(32))))
+    measured = []
+    for _ in range(draw.randint(1, 12)):
+        parts = draw.choice([views, views, views.filter(lambda day: day < 2)]).partition("page", range(4))
+        part, question = parts[draw.randrange(4)], PEOPLE[draw.choice([*PEOPLE])]
+        if draw.random() < 0.2:
+            part = part.concat(parts[draw.randrange(4)])
+        measured.append(question(part).measure(draw.choice([1, 2]), name=str(len(measured))))
+    return measured, ledger_of(views).spent()[0]
+
+
+def lost(without, having):
+    """The exact loss of all answers together: of each how far its bins moved, over the scale of its noise."""
+    total = Fraction(0)
+    for ours, theirs in zip(without, having, strict=True):
+        bins = {**exact(ours), **exact(theirs)}
+        total += sum((abs(exact(ours).get(x, 0) - exact(theirs).get(x, 0)) for x in bins), Fraction(0)) / ours.scale
+    return total
+
+
+def exact(measurement):
+    histogram, _ = measurement._settled()
+    return {
+        tuple(name): Fraction(int(weight), measurement.node.resolution)
+        for _, ids, weights in present(histogram, measurement.node)
+        for name, weight in zip(ids.tolist(), weights.tolist(), strict=True)
+    }
+
+
+def worst(cases, unit):
+    """The largest loss of a person in parts of what was charged."""
+    result = Fraction(0)
+    for seed in range(cases):
+        draw = random.Random(seed)
+        others = [(f"u{draw.randrange(3)}", draw.randrange(4), draw.randrange(3)) for _ in range(draw.randrange(8))]
+        pages = draw.choice([range(4), range(1)])
+        ann = [("ann", draw.choice(pages), draw.randrange(3)) for _ in range(4)]
+        if draw.random() < 0.5:
+            ann = [("ann", page, draw.randrange(3)) for page in range(4)]
+        (without, paid), (having, again) = (
+            drawn_measurements(records, seed, unit) for records in (others, others + ann)
+        )
+        assert paid == again, "a price does not depend on records"
+        result = max(result, lost(without, having) / paid)
+    return result
+
+
+@deeper
+def test_a_person_in_many_parts_loses_no_more_than_is_charged():
+    """Noise follows from what a person moves of one part; parts add up until the whole bound is paid."""
+    assert Fraction(1, 4) < worst(often(120, 10), wpinq.users("user", at_most=4)) <= 1
+    assert Fraction(1, 4) < worst(often(60, 6), wpinq.users("user", at_most=4, per=("page", 1))) <= 1
+
+
+@deep
+@pytest.mark.parametrize("plant", ["the largest alone", "no more than once", "the smallest"])
+def test_wrong_prices_of_parts_are_found(plant, monkeypatch):
+    right = Total._group
+    if plant == "the largest alone":  # as if a person were in one part only
+        monkeypatch.setattr(Cost, "times", property(lambda _: Fraction(1), lambda *_: None))
+    if plant == "no more than once":
+        monkeypatch.setattr(Survey, "times", lambda survey, data: Fraction(1))
+    if plant == "the smallest":
+        monkeypatch.setattr(Total, "_group", lambda total, group: right(total, group) / 2)
+    assert worst(30, wpinq.users("user", at_most=4)) > 1
+
+
+def test_parts_of_people_add_up_to_what_the_whole_bound_costs():
+    views = wpinq.protect(
+        [("a", 1)], budget=100, unit=wpinq.users("user", at_most=3), columns={"user": str, "page": int}
+    )
+    parts = views.partition("page", range(8))
+    spent = []
+    for part in parts.values():
+        counted = part.map("user").distinct().measure(epsilon=1)
+        assert counted.scale == 1
+        spent.append(ledger_of(views).spent()[0])
+    assert spent == [1, 2, 3, 3, 3, 3, 3, 3]
+    assert "all parts of the group add up, to 3 times that at the most" in parts[0].map("user").distinct().explain(
+        epsilon=1
+    )
+
+
+def test_people_without_a_bound_are_counted_part_by_part():
+    views = wpinq.protect([("a", 1)], budget=100, unit=wpinq.users("user"), columns={"user": str, "page": int})
+    for part in views.partition("page", range(8)).values():
+        assert part.map("user").distinct().measure(epsilon=1).scale == 1
+    assert ledger_of(views).spent()[0] == 8
+    with pytest.raises(wpinq.PlanError, match="nothing bounds"):
+        views.partition("page", [1])[1].measure(epsilon=1)
+    with pytest.raises(wpinq.PlanError, match="nothing bounds"):
+        parts = views.partition("page", [1, 2])
+        parts[1].concat(parts[2]).map("user").distinct().measure(epsilon=1)

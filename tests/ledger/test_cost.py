@@ -19,7 +19,10 @@ from wpinq.exact import decimal
 
 amounts = st.fractions(min_value=0, max_value=2, max_denominator=10**6)
 paths = st.lists(st.tuples(st.sampled_from("FGH"), st.sampled_from("abc")), max_size=3).map(tuple)
-costs = st.builds(lambda epsilon, delta, under: Cost(epsilon + Fraction(1, 7), delta, under), amounts, amounts, paths)
+costs = st.builds(
+    lambda epsilon, delta, under, times: Cost(epsilon + Fraction(1, 7), delta, under, times=times if under else 1),
+    amounts, amounts, paths, st.integers(1, 4).map(Fraction),
+)  # fmt: skip
 
 
 def total(found: list[Cost]) -> tuple[Fraction, Fraction]:
@@ -27,13 +30,24 @@ def total(found: list[Cost]) -> tuple[Fraction, Fraction]:
     return composed.epsilon, composed.delta
 
 
+def rule(found: list[Cost]) -> Fraction:
+    """The rule as it is written: an outermost group costs its largest part, or the sum of its costs if that is less."""
+    groups = {cost.under[0][0] for cost in found if cost.under}
+    inside = [[cost for cost in found if cost.under and cost.under[0][0] == group] for group in groups]
+    alone = sum(cost.epsilon for cost in found if not cost.under)
+    return alone + sum(min(by_hand(costs, "divided", largest=True), sum(c.epsilon for c in costs)) for costs in inside)
+
+
 def by_hand(found: list[Cost], amount: str, *, largest: bool) -> Fraction:
-    """The rule as it is written: alone is summed; of the parts of one group the largest counts."""
-    result = sum((getattr(cost, amount) for cost in found if not cost.under), Fraction(0))
+    """What is alone is summed; of the parts of one group the largest counts, or all of them."""
+    shown = {"divided": lambda cost: cost.epsilon * cost.times, "delta": lambda cost: cost.delta}[amount]
+    result = sum((shown(cost) for cost in found if not cost.under), Fraction(0))
     inside = sorted((cost for cost in found if cost.under), key=lambda cost: cost.under[0])
     for _, group in groupby(inside, key=lambda cost: cost.under[0][0]):
         parts = [
-            by_hand([Cost(cost.epsilon, cost.delta, cost.under[1:]) for cost in part], amount, largest=largest)
+            by_hand(
+                [Cost(cost.epsilon * cost.times, cost.delta, cost.under[1:]) for cost in part], amount, largest=largest
+            )
             for _, part in groupby(group, key=lambda cost: cost.under[0])
         ]
         result += max(parts) if largest else sum(parts)
@@ -42,7 +56,7 @@ def by_hand(found: list[Cost], amount: str, *, largest: bool) -> Fraction:
 
 @given(st.lists(costs, max_size=12))
 def test_total_is_the_recursion(found: list[Cost]) -> None:
-    assert total(found) == (by_hand(found, "epsilon", largest=True), by_hand(found, "delta", largest=False))
+    assert total(found) == (rule(found), by_hand(found, "delta", largest=False))
 
 
 @given(st.lists(costs, max_size=8), st.lists(costs, max_size=4), st.randoms())
@@ -70,6 +84,8 @@ def test_examples() -> None:
     assert total([Cost("0.1", under=(monday,)), Cost("0.2", under=(tuesday,))]) == (2 * tenth, 0)
     assert total([Cost("0.1", under=(monday,)), Cost("0.2", under=(("by hour", "1"),))]) == (3 * tenth, 0)
     assert total([Cost("0.1", under=(monday,))] * 3) == (3 * tenth, 0)
+    people = [Cost("0.1", under=((("by day", str(day)),)), times=Fraction(20)) for day in range(30)]
+    assert [total(people[:days])[0] for days in (1, 7, 20, 30)] == [tenth, 7 * tenth, 2, 2]
     nested = [Cost("0.1", under=(monday, ("pages", p))) for p in "ab"] + [Cost("0.1", under=(monday,))]
     assert total([*nested, Cost("0.15", under=(tuesday,))]) == (2 * tenth, 0)
 

@@ -133,13 +133,13 @@ def test_two_paths_to_one_bin_are_one_shift_of_twice_the_size(plant, monkeypatch
 
 @pytest.mark.parametrize("plant", [None, "adds parts up", "takes the smallest part", "takes one part twice"])
 def test_parallel_parts_keep_the_largest_divergence(plant, monkeypatch):
-    def added(total, under, growth):
+    def added(total, under, growth, times):
         total.amount += growth
 
-    def smallest(total, under, growth):
+    def smallest(total, under, growth, times):
         total.amount = min(total.amount or growth, growth)
 
-    def latest(total, under, growth):
+    def latest(total, under, growth, times):
         total.amount = max(total.amount, growth)
 
     if plant is not None:
@@ -211,7 +211,7 @@ def test_pure_ledgers_keep_their_bytes_and_never_become_approximate(tmp_path):
     ask(ledger, 1, Cost(Fraction(1, 10), curve=(Fraction(1, 10), Fraction(1, 10))))
     first, second = (json.loads(row[0]) for row in sqlite3.connect(path).execute("SELECT body FROM entries"))
     assert set(first) == {"kind", "id", "name", "unit", "accounting", "budget", "delta", "at"}
-    assert second["costs"] == [["1/10", "0/1", []]]
+    assert second["costs"] == [["1/10", "0/1", [], "1/1"]]
     for other in ({"accounting": "renyi"}, {"rho": 1, "budget": None, "accounting": None}):
         with pytest.raises(LedgerError, match="was asked for as one of"):
             opened(path, **other)

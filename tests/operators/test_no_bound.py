@@ -28,6 +28,7 @@ KNOWN = {
     "a bound of the question": (lambda v: v.at_most(3).map("page"), 3),
     "one of each": (lambda v: v.limit("user", 2).map("page"), 2),
     "where and a bound": (lambda v: v.filter("page = 'b'").at_most(5, per=("page", 2)).map("page"), 5),
+    "people of a part": (lambda v: v.partition("page", ["a"])["a"].map("user").distinct(), 1),
     "people of all kinds": (lambda v: v.map("user").distinct().concat(v.at_most(4).map("user")), 5),
 }
 UNKNOWN = {
@@ -38,7 +39,8 @@ UNKNOWN = {
     "a bound of another key": lambda v: v.limit("page", 2).map("page"),
     "shave": lambda v: v.map("user").shave().map("index"),
     "people and records": lambda v: v.map("user").distinct().concat(v.map("user")),
-    "a part": lambda v: v.map("user").distinct().partition("user", ["ann"])["ann"],
+    "a part": lambda v: v.partition("page", ["a"])["a"].map("user"),
+    "a part and another": lambda v: v.partition("page", ["a"])["a"].map("user").concat(v.map("user")).distinct(),
     "prefixes of a person": lambda v: v.group_by("user", len).map("value"),
 }
 

@@ -215,7 +215,7 @@ FIGURES = {
         lambda v: v.join_rows(v.group_by("a", len, whole=True), on="a").map("b, value"), 20, 20,
     ),
     "distinct after records met by page": (lambda v: v.limit("b").map("a").distinct(), 40, 1),
-    "one part": (lambda v: v.partition("b", [1])[1].map("a").distinct(), 20, 1),
+    "one part": (lambda v: v.partition("b", [1])[1].map("a").distinct(), 1, 1),
     "under another name": (
         lambda v: v.map(lambda a, b: (b, a), columns=["what", "who"]).group_by("who", len, whole=True).map("value"),
         1, 1,

@@ -26,7 +26,7 @@ MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "t
         "failed")  # fmt: skip
 SCALARS = ("identity", "name", "unit", "promise", "last", "since")
 
-SUMS = (("epsilon", "pure"), ("divergence", "renyi"))
+SUMS = (("epsilon", "pure", "pure sums"), ("divergence", "renyi", "renyi sums"))
 """The sums whose parts are tables."""
 GAUSSIAN = (
     "adds Gaussian noise, which no epsilon bounds, and the budget of data set {!r} is a sum of epsilons. Take Laplace"
@@ -185,7 +185,8 @@ class Accountant:
     def _all(self) -> dict[str, MutableMapping[Any, Any]]:
         """All tables by name, those of the sums too."""
         tables = {name: getattr(self, name) for name in MAPS}
-        return {**tables, "pure": self.spent.pure.parts, "renyi": self.spent.renyi.parts}
+        pure, renyi = self.spent.pure, self.spent.renyi
+        return {**tables, "pure": pure.parts, "renyi": renyi.parts, "pure sums": pure.sums, "renyi sums": renyi.sums}
 
     @classmethod
     def resumed(cls, checkpoints: Iterable[dict[str, Any]], last: Row) -> Accountant:
@@ -205,7 +206,7 @@ class Accountant:
         ledger, spent = body["ledger"], body["spent"]
         result.promise = Promise.opened(ledger)
         result.identity, result.name, result.unit = ledger["id"], ledger["name"], ledger["unit"]
-        pure, renyi = (Total(read_amount(spent[name]), tables[part]) for name, part in SUMS)
+        pure, renyi = (Total(read_amount(spent[name]), tables[part], tables[sums]) for name, part, sums in SUMS)
         result.spent = replace(
             result.promise.begun(),
             pure=pure,
@@ -275,6 +276,8 @@ class Accountant:
         for path in dict.fromkeys(tuple(name for pair in cost.under for name in pair) for cost in costs):
             for size in range(1, len(path) + 1):
                 self.since.change("parts", path[:size])
+            if path:
+                self.since.change("sums", path[:1])
 
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
         self._set("seals", key(body["question"], body["version"]), bytes.fromhex(body["mac"]))

@@ -64,7 +64,7 @@ class Charge:
 
 
 def _texts(cost: Cost) -> list[Any]:
-    return [write_amount(cost.epsilon), write_amount(cost.delta), cost.under]
+    return [write_amount(cost.epsilon), write_amount(cost.delta), cost.under, write_amount(cost.times)]
 
 
 def _curve(cost: Cost) -> list[Any]:
@@ -85,10 +85,10 @@ def _frozen(value: Any) -> Any:
 
 
 @lru_cache(1024)
-def _cost(curves: bool, epsilon: str, delta: str, under: tuple[tuple[str, str], ...], *more: Any) -> Cost:
+def _cost(curves: bool, epsilon: str, delta: str, under: tuple[tuple[str, str], ...], times: str, *more: Any) -> Cost:
     rho, curve = more if curves else ("0/1", None, *more)
     known = None if curve is None else (read_amount(curve[0]), read_amount(curve[1]))
-    return Cost(read_amount(epsilon), read_amount(delta), under, read_amount(rho), known)
+    return Cost(read_amount(epsilon), read_amount(delta), under, read_amount(rho), read_amount(times), known)
 
 
 @lru_cache(1024)

@@ -35,7 +35,7 @@ CODES = {"charges": Struct("32s16s"), "seals": Struct("32s32s")}
 """Tables whose keys and values are codes of these sizes."""
 TEXTS = ("poisoned", "contents", "tables", "asked")
 """Tables of texts."""
-NAMED = {"labels": ("labels",), "parts": ("pure", "renyi")}
+NAMED = {"labels": ("labels",), "parts": ("pure", "renyi"), "sums": ("pure sums", "renyi sums")}
 """Tables whose keys are several names, and values amounts; some have the same keys. Keys of all others are one name."""
 _BREAK = b"\n"
 

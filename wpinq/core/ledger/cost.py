@@ -6,6 +6,11 @@ of the parts of one partition (or its windows, or the union and intersection of 
 the plan, `loss <= c(node) * |change of node|`, where c(node) is the sum of 1 / scale over the measurements of the node
 and of stability times c over the steps that read it, or for parts the largest of theirs.
 
+What a unit moves of one part may be bounded by less than what it moves before the parts: who has twenty records moves
+the people of a part by 1. Then the noise follows from the 1, and all parts of a group together cost the smaller of two
+bounds: the largest part's loss were the whole movement there, which is `Cost.times` as much, and the sum of the losses.
+Proof: `a_group_costs_the_smaller` in tests/proofs.
+
 This holds for the parts of one collection. A group is the name of that collection: a partition, windows or a pair of
 one plan over one version of the data. The code that names a group must observe:
 
@@ -47,6 +52,8 @@ class Cost:
         under: The parts that the path goes through, outermost first: each the name of its group (the fingerprint of
             the partition, windows or pair) and of the part.
         rho: Zero-concentrated privacy loss of Gaussian noise along this path, exact, not negative.
+        times: How much more it counts where of parts the largest counts: how far a unit can move all parts together, in
+            parts of how far it moves what was measured. 1 of what goes through no parts.
         curve: The Renyi curve of the epsilon of the whole charge (`curve.rate`): epsilon of the largest shift of one
             bin, through all paths together, and of one step of its noise. None where nothing is known: then a
             divergence is as large as epsilon.
@@ -62,6 +69,7 @@ class Cost:
     delta: Fraction = ZERO
     under: tuple[tuple[str, str], ...] = ()
     rho: Fraction = ZERO
+    times: Fraction = Fraction(1)
     curve: tuple[Fraction, Fraction] | None = None
 
     def __post_init__(self) -> None:
@@ -72,6 +80,8 @@ class Cost:
             raise InternalError("Cost(under=...): a group and its part are known by text only.")
         if min(self.epsilon, self.delta, self.rho) < 0 or not (self.epsilon or self.delta or self.rho):
             raise ExactnessError("Cost(...): a privacy loss is above zero; give a positive epsilon, rho or delta.")
+        if self.times < 1 or (self.times > 1 and not self.under):
+            raise InternalError("Cost(times=...): parts together move as far as each of them, at the least.")
         if self.curve is not None and not 0 < self.curve[1] <= self.curve[0]:
             raise InternalError("Cost(curve=...): the shift of a bin is one step of its noise at least, above zero.")
 
@@ -87,30 +97,47 @@ class Cost:
 
 @dataclass
 class Total:
-    """The sum of one kind of loss: added up, but of the parts of a group only the largest counts.
+    """The sum of one kind of loss; of a group of parts the largest counts, or their sum if it is less.
 
     Attributes:
         amount: Of all costs.
         parts: The amount of each part, by the names on its path, and the largest of each group, by those without the
             last: so that one more cost is added up in the same time, however many there are.
+        sums: The sum of all costs of each outermost group.
     """
 
     amount: Fraction = ZERO
     parts: MutableMapping[tuple[str, ...], Fraction] = field(default_factory=dict)
+    sums: MutableMapping[tuple[str, ...], Fraction] = field(default_factory=dict)
 
     def draft(self) -> Total:
         """A layer to add to; this one stays as it is until it is settled."""
-        return Total(self.amount, ChainMap({}, self.parts))
+        return Total(self.amount, ChainMap({}, self.parts), ChainMap({}, self.sums))
 
     def settle(self, after: Total) -> None:
         """Become what was made of a draft of this one."""
-        if isinstance(after.parts, ChainMap):
-            self.parts.update(after.parts.maps[0])
+        for held, added in ((self.parts, after.parts), (self.sums, after.sums)):
+            if isinstance(added, ChainMap):
+                held.update(added.maps[0])
         self.amount = after.amount
 
-    def add(self, under: tuple[tuple[str, str], ...], growth: Fraction) -> None:
-        """Add the loss of one path; of a group only the growth of the largest part goes on to what holds the group."""
-        path = [name for pair in under for name in pair]
+    def add(self, under: tuple[tuple[str, str], ...], loss: Fraction, times: Fraction = Fraction(1)) -> None:
+        """Add the loss of one path, which counts more often where of parts the largest counts."""
+        if not under:
+            self.amount += loss
+            return
+        group = (under[0][0],)
+        before = self._group(group)
+        self._part([name for pair in under for name in pair], loss * times)
+        self.sums[group] = self.sums.get(group, ZERO) + loss
+        self.amount += self._group(group) - before
+
+    def _group(self, group: tuple[str, ...]) -> Fraction:
+        """What an outermost group of parts costs."""
+        return min(self.parts.get(group, ZERO), self.sums.get(group, ZERO))
+
+    def _part(self, path: list[str], growth: Fraction) -> None:
+        """Add to a part; of a group only the growth of the largest goes on to what holds the group."""
         while path:
             part = tuple(path)
             self.parts[part] = amount = self.parts.get(part, ZERO) + growth
@@ -118,7 +145,6 @@ class Total:
             self.parts[part[:-1]] = max(amount, largest)
             growth = max(amount - largest, ZERO)
             del path[-2:]
-        self.amount += growth
 
 
 @dataclass
@@ -169,9 +195,9 @@ class Composition:
     def add(self, costs: Iterable[Cost]) -> None:
         """Add costs."""
         for cost in costs:
-            self.pure.add(cost.under, cost.epsilon)
+            self.pure.add(cost.under, cost.epsilon, cost.times)
             if self.curves:
-                self.renyi.add(cost.under, cost.at(self.order))
+                self.renyi.add(cost.under, cost.at(self.order), cost.times)
             self.delta += cost.delta
             self.gaussian = self.gaussian or cost.rho > 0
 

@@ -85,6 +85,7 @@ class Window(Where):
     group: str
     number: int | None = None
 
+    endless = True
     shown = "window({0.length}, at={0.at})"
 
     @property

@@ -42,6 +42,8 @@ class Node(ABC):
     """Whether no weight of its output is below zero where none of its inputs' is."""
     silent: ClassVar[bool] = False
     """Whether nobody wrote it: a unit or the engine brings it, and no name of a charge tells it."""
+    endless: ClassVar[bool] = False
+    """Whether it is a part of a group that goes on for ever, so that in the end the largest part is what counts."""
     lasting: ClassVar[bool] = False
     """Whether what it keeps of a stream stays, for all epochs that are released one after another."""
 

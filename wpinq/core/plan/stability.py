@@ -8,8 +8,11 @@ source i is charged S_i / scale. So epsilon is what the measurement costs the pr
 
 People often move less than that: who counts once moves by 1, whatever their bound (`person_bound.py`). Where that
 bounds what all tables of a ledger move together, each path counts as that part of its product (privacy rule 49). It is
-not used where a path goes through parts, since a person may be in several parts, of which only the largest is charged.
-It is above the product only where a dither rounds what moves by less than its proof takes.
+above the product only where a dither rounds what moves by less than its proof takes.
+
+Where all paths of a person go through the same parts, the ledger is told both: what the person moves of this part, and
+how much more all parts together (`Survey.times`). Where some paths go elsewhere the product counts, and also in
+windows: a stream has ever more of them, and of very many parts the largest counts in the end.
 """
 
 from __future__ import annotations
@@ -113,24 +116,39 @@ class Survey:
         """
         if self.unbounded is not None:
             raise (WaitingError if self.waits else PlanError)(f"{self.unbounded} Nothing was charged.")
-        products = self._products
+        result: dict[tuple[DataSet, PartPath], Fraction] = defaultdict(Fraction)
+        for (data, parts), product in self._products.items():  # without a bound no movement is divided among parts
+            result[data, parts if data.unit.bound else ()] += product * self._share[mover(data)]
+        return dict(result)
+
+    @cached_property
+    def _share(self) -> Mapping[Hashable, Fraction]:
+        """For each unit how far it moves this, in parts of the products of its paths."""
         whole: dict[Hashable, Fraction] = defaultdict(Fraction)
-        for (data, _), product in products.items():
+        for (data, _), product in self._products.items():
             whole[mover(data)] += product
-        part = {unit: known(self.changes[unit].l1) / product if product else Fraction(1)
-                for unit, product in whole.items()}  # fmt: skip
-        part |= {unit: max(Fraction(1), part[unit]) for unit in self._divided}
-        return {way: product * part[mover(way[0])] for way, product in products.items()}
+        share = {unit: known(self.changes[unit].l1) / product if product else Fraction(1)
+                 for unit, product in whole.items()}  # fmt: skip
+        return share | {unit: max(Fraction(1), share[unit]) for unit in self._scattered}
+
+    def times(self, data: DataSet) -> Fraction:
+        """How much further a unit can move all parts of a group together than what is measured; 1 without parts."""
+        divided = data.unit.bound and any(parts for other, parts in self.paths if other is data)
+        return max(Fraction(1), 1 / self._share[mover(data)]) if divided and self._share[mover(data)] else Fraction(1)
 
     @property
     def _products(self) -> Paths:
         """The stability of each path times the bound of its unit; without a bound, in whatever parts they move."""
         return {way: stability * (way[0].unit.bound or 1) for way, stability in self.paths.items()}
 
-    @property
-    def _divided(self) -> set[Hashable]:
-        """Who moves it through parts."""
-        return {mover(data) for data, parts in self.paths if parts}
+    @cached_property
+    def _scattered(self) -> set[Hashable]:
+        """Who moves it on several paths that do not all go through the same parts, or through windows."""
+        reached: dict[Hashable, set[PartPath]] = defaultdict(set)
+        for data, parts in self.paths:
+            reached[mover(data)].add(parts)
+        windowed = any(node.endless for node in self.steps)
+        return {unit for unit, ways in reached.items() if ways != {()} and (windowed or len(ways) > 1)}
 
     @cached_property
     def unbounded(self) -> str | None:
@@ -149,7 +167,7 @@ class Survey:
     def _free(self) -> DataSet | None:
         """A data set whose people nothing bounds; one whose bound waits to be chosen only where there is no other."""
         free = [data for data in self.sources if data.unit.bound is None
-                and (self.changes[mover(data)].l1 is None or mover(data) in self._divided)]  # fmt: skip
+                and (self.changes[mover(data)].l1 is None or mover(data) in self._scattered)]  # fmt: skip
         return min(free, key=lambda data: data.unit.auto > 0, default=None)
 
     @cached_property

@@ -65,7 +65,8 @@ def gaussian_costs(survey: Survey, square: Fraction) -> dict[DataSet, list[Cost]
     rates = rho_by_weight(survey, square)
     costs: dict[DataSet, list[Cost]] = defaultdict(list)
     for (data, parts), move in survey.moves.items():
-        costs[data].append(Cost(Fraction(0), under=parts, rho=move * rates[data]))
+        times = survey.times(data) if parts else Fraction(1)
+        costs[data].append(Cost(Fraction(0), under=parts, rho=move * rates[data], times=times))
     return dict(costs)
 
 

@@ -287,7 +287,8 @@ def _costs(
     curves = _curves(survey, scale, noise)
     for (data, parts), move in survey.moves.items():
         curve = curves.get(data.ledger.identity)
-        costs[data].append(Cost(move / scale, Fraction(0), parts, curve=curve))
+        times = survey.times(data) if parts else Fraction(1)
+        costs[data].append(Cost(move / scale, Fraction(0), parts, times=times, curve=curve))
     for paid in costs.values() if delta else ():
         paid.append(Cost(Fraction(0), delta))
     return {data: tuple(paid) for data, paid in costs.items()}

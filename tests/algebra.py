@@ -50,6 +50,7 @@ UNARY = {
     "shave: thin": lambda c: c.shave("0.5").map(lambda a, b, index: (index, b)),
     "shave: sequence": lambda c: c.shave([1, "1/3", 2]).map(lambda a, b, index: (b, index)),
     "shave: by record": lambda c: c.shave(cuts, step="1/2").map(lambda a, b, index: (b, index)),
+    "shave: by number": lambda c: c.shave(lambda a, index: index).map(lambda a, b, index: (b, index)),
     "shave: twice": lambda c: c.shave().map(lambda a, b, index: index).shave(),
     "distinct": lambda c: c.distinct(),
     "distinct: at most": lambda c: c.distinct("5/3"),
@@ -106,7 +107,7 @@ PRICES = (
     | {"join_rows: left": (2, 8)}
 )
 """Stabilities that are not 1, said a second time."""
-HEAVY = {"shave", "shave: thin", "shave: sequence", "shave: by record", "shave: twice"}
+HEAVY = {"shave", "shave: thin", "shave: sequence", "shave: by record", "shave: by number", "shave: twice"}
 """Their output grows with weights, so they are tried on small weights only."""
 
 

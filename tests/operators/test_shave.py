@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from strategies import Driver, distance, evaluate, expected, protected, run_flow, same
 
 from wpinq.core.operators import slices
+from wpinq.core.plan.node import fingerprints
 from wpinq.errors import ExactnessError, PlanError
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
@@ -257,3 +258,16 @@ def test_movements_are_added_up_in_every_way(few, small, weights):
         for _ in range(2):
             driver.feed({record: weight / 2 for record, weight in both.items()})
     assert same(driver.histogram, plan._node, expected(plan, both))
+
+
+def test_thicknesses_by_the_number_of_a_slice_are_part_of_the_question():
+    """The paper's f(x, i); where the new column has another name, the parameter keeps its default."""
+    cuts = lambda page, index=2: index  # noqa: E731
+    by_number, by_default = pages().shave(cuts), pages().shave(cuts, name="slice")
+    assert evaluate(by_number, [("a",)] * 4) == {("a", 1): 1, ("a", 2): 2, ("a", 3): 1}
+    assert evaluate(by_default, [("a",)] * 4) == {("a", 1): 2, ("a", 2): 2}
+    twice = pages().shave().shave(lambda page, index: index, name="k")
+    assert evaluate(twice, [("a",)] * 2) == {("a", 1, 1): 1, ("a", 2, 1): 1}
+    digests = [fingerprints(made._node)[made._node] for made in (by_number, by_default)]
+    assert None not in digests
+    assert digests[0] != digests[1]

@@ -89,6 +89,12 @@ def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...] |
         return None
 
 
+def parameter_names(function: object) -> tuple[str, ...]:
+    """The names of a function's parameters, where they can be seen."""
+    parameters = _parameters(function) if callable(function) else None
+    return tuple(parameter.name for parameter in parameters or ())
+
+
 def _by_name(parameters: tuple[inspect.Parameter, ...], schema: Schema) -> Binding | None:
     named: list[str] = []
     positional: list[int | None] = []

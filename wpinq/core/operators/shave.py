@@ -39,8 +39,9 @@ def shave(
 
     Args:
         thickness: Thickness of every slice, in weight, positive and exact; or a sequence, whose last one repeats; or a
-            function of a record, as in `map`, that returns either, or yields thicknesses (the paper's f(x, i)): a
-            thousand of them count at the most. A record on which it raises, or gives no number above zero, is dropped.
+            function of a record, as in `map`, that returns either, or yields thicknesses: a thousand of them count at
+            the most. A parameter that has the name of the new column is the number of the slice (the paper's f(x, i)).
+            A record on which it raises, or gives no number above zero, is dropped.
         name: Name of the new column.
         step: What a function gives is rounded down to a multiple of this, which is the thinnest slice; 1 by default.
 
@@ -55,6 +56,8 @@ def shave(
     >>> halves = protected(page="text").shave(lambda page: (len(page), 0.5), step=0.5)
     >>> evaluate(halves, [("ab",)] * 3)
     {('ab', 1): 2, ('ab', 2): Fraction(1, 2), ('ab', 3): Fraction(1, 2)}
+    >>> evaluate(protected(page="text").shave(lambda page, index: index), [("a",)] * 4)
+    {('a', 1): 1, ('a', 2): 2, ('a', 3): 1}
     """
     if callable(thickness):
         return _by(self, thickness, name, 1 if step is None else step)
@@ -79,7 +82,7 @@ def _by(self: Builder[C], function: object, name: str, step: Amount) -> C:
     _refuse_thin(self, thinnest, "step")
     node = fit_resolution(self._node, thinnest.denominator)
     most = math.ceil(CAPACITY * node.gain / thinnest)
-    widths = thicknesses(function, node.schema, "shave", thinnest, most)
+    widths = thicknesses(function, node.schema, "shave", thinnest, most, number=name)
     if thinnest * node.resolution >= THICKEST:
         raise PlanError("shave(step=...): no weight is as thick as these slices; make it thinner.")
     return self._then(ShaveBy(node, widths, name))

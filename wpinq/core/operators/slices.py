@@ -20,13 +20,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wpinq.core.functions.bind import bind_as
+from wpinq.core.functions.binding import parameter_names
 from wpinq.core.functions.plain import COUNT, PLACE, Many
 from wpinq.core.kernels import LIB
 from wpinq.core.kernels.repeats import of_ids
 from wpinq.core.records.batch import END, WEIGHT, Batch, weight_series
 from wpinq.core.records.identity import identities
 from wpinq.core.records.kinds import Misfit
-from wpinq.core.records.schema import Schema
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.records.weights import WeightType
 from wpinq.core.state.histogram import FEW, Integers, Steps, ranges
 from wpinq.core.state.states import Hashed, State
@@ -46,22 +47,31 @@ class Thicknesses(Many):
     Attributes:
         step: Of this each thickness is a multiple, rounded down, and once at least.
         most: So many steps no record weighs; later thicknesses do not matter.
+        numbered: The function where it is called with the number of each slice: it reads that as a column.
+        number: The name of that column.
     """
 
     step: Fraction = Fraction(1)
     most: int = 1
+    numbered: Many | None = None
+    number: str = ""
 
     @property
     def covered(self) -> tuple[object, ...] | None:
         """The function and its step."""
         form = super().covered
-        return None if form is None else (*form, self.step)
+        return None if form is None else (*form, self.step, *self._code)
 
     @property
     def portable(self) -> tuple[object, ...] | None:
         """The function and its step, in whatever version of Python."""
         form = super().portable
-        return None if form is None else (*form, self.step)
+        return None if form is None else (*form, self.step, *self._code)
+
+    @property
+    def _code(self) -> tuple[Any, ...]:
+        """What a fingerprint must hold of a function that is called with the number of a slice."""
+        return () if self.numbered is None else (self.number, self.numbered.binding.code())
 
     def units(self, record: tuple[Any, ...]) -> list[int]:
         """The thicknesses of one record, in steps.
@@ -72,7 +82,7 @@ class Thicknesses(Many):
         return [units for (units,) in self.call_many(record)]
 
     def _listed(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        returned = self._result(values)
+        returned = self._result(values) if self.numbered is None else self._by_number(self.numbered, values)
         several = isinstance(returned, (Sequence, Iterator)) and not isinstance(returned, str)
         result, total = [], 0
         for item in islice(returned if several else (returned,), LONGEST):
@@ -87,15 +97,27 @@ class Thicknesses(Many):
             raise Misfit
         return result
 
+    def _by_number(self, function: Many, values: tuple[Any, ...]) -> Iterator[Any]:
+        """What the function gives for each number of a slice."""
+        place = function.reads.index(self.number)
+        for number in range(1, LONGEST + 1):
+            yield function._result((*values[:place], number, *values[place:]))
 
-def thicknesses(function: object, schema: Schema, call: str, step: Fraction, most: int) -> Thicknesses:
-    """Bind such a function to columns.
+
+def thicknesses(
+    function: object, schema: Schema, call: str, step: Fraction, most: int, *, number: str
+) -> Thicknesses:  # fmt: skip
+    """Bind such a function to columns, and to the number of a slice where a parameter has its name and no column has.
 
     Raises:
         PlanError: It is an expression, or the parameters do not fit the columns.
     """
-    made = bind_as(Thicknesses, function, schema, call, {UNITS: int})
-    return replace(made, step=step, most=most)
+    wide = schema if number in schema else Schema((*schema.columns, Column(number, Kind.INT)))
+    made = bind_as(Thicknesses, function, wide if number in parameter_names(function) else schema, call, {UNITS: int})
+    if number in schema or number not in made.reads:
+        return replace(made, schema=schema, step=step, most=most)
+    reads = tuple(name for name in made.reads if name != number)
+    return replace(made, schema=schema, reads=reads, step=step, most=most, numbered=made, number=number)
 
 
 HeldWeights: TypeAlias = tuple[WeightType, WeightType]

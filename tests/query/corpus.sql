@@ -342,6 +342,9 @@ SELECT COUNT(*) FROM people WHERE town NOT SIMILAR TO '(R|O)(o|s)%'
 SELECT TOP (3) sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC
 SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC FETCH FIRST 1 ROWS ONLY
 SELECT region, COUNT(*) FROM towns t, plans p, members m, people q WHERE p.plan = m.plan AND t.name = q.town AND q.id = m.id GROUP BY region
+SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM people
+SELECT ANON_SUM(age CLAMPED BETWEEN 0 AND 120) FROM people
+SELECT COUNT(*, contribution_bounds_per_group => (0, 10)) FROM people
 -- refused
 SELECT AGE(born) AS a, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
 SELECT MD5(town) AS m, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
@@ -355,7 +358,6 @@ SELECT AVG(c) FROM (SELECT COUNT(*) AS c FROM visits) AS t -> aggregate in the q
 SELECT page, SUM(spent) / (SELECT SUM(spent) FROM visits) FROM visits GROUP BY page -> ask for a number first
 SELECT age AS a, ROW_NUMBER() OVER (PARTITION BY sex ORDER BY age) FROM people -> neither in GROUP BY nor counted
 SELECT SUM(n) FROM (SELECT id, page, ROW_NUMBER() OVER (PARTITION BY id ORDER BY spent) AS n FROM visits) AS t -> GROUP BY in a subquery
-SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM people -> leave it out: all that is asked here is private
 SELECT COUNT(*) FROM people FULL JOIN visits USING (id) -> only JOIN and LEFT JOIN
 SELECT COUNT(*) FROM people p JOIN visits v ON p.age > v.spent -> Join ON the column of the people
 SELECT COUNT(*) FROM nobody -> there are 'towns', 'plans'
@@ -388,8 +390,6 @@ SELECT COUNT(*) + LAPLACE(1) FROM people -> there is no function LAPLACE
 DROP TABLE people -> DROP is not answered
 SELECT TOP 5 PERCENT educ, COUNT(*) FROM people GROUP BY educ -> write TOP 10, or LIMIT 10
 SELECT educ, COUNT(*) FROM people GROUP BY educ ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES -> write FETCH FIRST 10 ROWS ONLY
-SELECT ANON_SUM(age CLAMPED BETWEEN 0 AND 120) FROM people -> declare bounds beside the query
 SELECT ANON_QUANTILES(age, 4) FROM people -> write PERCENTILE_CONT(x, 0.25) for each share
-SELECT COUNT(*, contribution_bounds_per_group => (0, 10)) FROM people -> COUNT(x), COUNT(DISTINCT x)
 SELECT sex, COUNT(*) AS n FROM people GROUP BY sex QUALIFY ROW_NUMBER() OVER (ORDER BY n DESC) = 1 -> HAVING, or ORDER BY with LIMIT
 SELECT sex, COUNT(*) FROM people GROUP BY sex UNION ALL SELECT 'all', COUNT(*) FROM people -> GROUP BY ROLLUP

@@ -56,7 +56,7 @@ def table(name):
     if spec.get("public"):
         return frame
     unit = {"unit": wpinq.users(spec["unit"], at_most=spec.get("most", 1))} if "unit" in spec else {}
-    return wpinq.protect(frame, budget=10**9, delta="0.5", name=name, **unit)
+    return wpinq.protect(frame, budget=10**24, delta="0.5", name=name, **unit)
 
 
 def read_by(query):
@@ -65,7 +65,7 @@ def read_by(query):
         name
         for name in SPEC["tables"]
         if re.search(
-            rf"(?:FROM|JOIN|,)[ (]+(?:\w+\.)*\"?{re.escape(name)}\"?(?!\w)", query, FOLDED.get(name, re.NOFLAG)
+            rf"(?i:FROM|JOIN|,)[ (]+(?:\w+\.)*\"?{re.escape(name)}\"?(?!\w)", query, FOLDED.get(name, re.NOFLAG)
         )
         and not re.search(rf"\b{re.escape(name)} AS \( *(?:SELECT|FROM)", query, FOLDED.get(name, re.NOFLAG))
     ]
@@ -77,7 +77,10 @@ def bounds_of(names, query):
              if not SPEC["tables"][name].get("public")}  # fmt: skip
     result = {key: tuple(map(int, rest)) for key, (kind, *rest) in specs.items()
               if kind in ("int", "float") and key.lower() in query.lower()}  # fmt: skip
-    summed = {name: tuple(ends) for name, ends in SPEC["bounds"].items() if re.search(rf"\w\({name}\)", query)}
+    query = query.replace("CAST (", "CAST(").replace("`", '"')
+    summed = {
+        name: tuple(ends) for name, ends in SPEC["bounds"].items() if re.search(rf"\w\({re.escape(name)}\)", query)
+    }
     return result | summed
 
 
@@ -86,7 +89,8 @@ def asked(query):
     names = read_by(query)
     delta = "1e-3" if re.search("GROUP BY|DISTINCT", query, re.IGNORECASE) else None
     tables = {name: table(name) for name in names}
-    return quoted(query, tables, epsilon=10**6, delta=delta, bounds=bounds_of(names, query))
+    terms = {} if re.search("epsilon ?=", query) else {"epsilon": 10**6, "delta": delta}
+    return quoted(query, tables, **terms, bounds=bounds_of(names, query))
 
 
 @cache
@@ -107,7 +111,7 @@ def test_the_corpus_is_of_many_sources_and_repeats_nothing():
 
 
 def test_so_many_are_answered():
-    assert len(QUERIES) - len(refusals()) == 372
+    assert len(QUERIES) - len(refusals()) == 425
 
 
 def test_a_refusal_says_what_to_do_instead():

@@ -55,7 +55,7 @@ LISTED = (
 
 
 MEANT = {
-    **dict.fromkeys(("ANON_QUANTILES", "ANON_NTILE"), "PERCENTILE_CONT(x, 0.25) for each share, and declare bounds="),
+    "ANON_QUANTILES": "PERCENTILE_CONT(x, 0.25) for each share, and declare bounds=",
     "TOP": "LIMIT 10 at the end",
 }
 """Names in other databases and libraries, and what to write instead."""

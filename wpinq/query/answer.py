@@ -40,6 +40,7 @@ from wpinq.query.budget_split import Share, shared
 from wpinq.query.contribution import rebounded, settling
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.explained import explained, explains
+from wpinq.query.google import google
 from wpinq.query.prepare import prepare
 from wpinq.query.rows import finished, half_of
 from wpinq.query.statement import Statement
@@ -120,6 +121,7 @@ def sql(
     (('a', 90),)
     """
     shown = explains(query)
+    epsilon, delta = google(query).with_terms(epsilon, delta)
     tables, rest = rebounded(tables, at_most, per), epsilon
     first = settling(shown or query, tables, epsilon=epsilon, keys=keys, bounds=bounds, analyst=analyst)
     if first is not None:
@@ -296,6 +298,7 @@ def quoted(
     Raises:
         PlanError, BinError, BudgetError: See `sql`.
     """
+    epsilon, delta = google(query).with_terms(epsilon, delta)
     statement = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None)
     if insist is not None:
         insist(statement)

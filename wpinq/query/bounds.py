@@ -15,6 +15,7 @@ from wpinq.aggregates.scale import ends
 from wpinq.core.functions.sql.bind import parsed
 from wpinq.errors import PlanError
 from wpinq.exact import exact
+from wpinq.query.clauses import meant
 from wpinq.query.datetimes import is_time
 from wpinq.query.derived import CALL, Reach, plainly
 
@@ -132,7 +133,7 @@ def _read(key: str, canonical: Callable[[Any], Any]) -> list[Any]:
     if not isinstance(key, str):
         return []
     try:
-        return [canonical(item) for item in parsed(key, CALL)[:1]]
+        return [canonical(item.transform(meant)) for item in parsed(key, CALL)[:1]]
     except PlanError:
         return []
 

@@ -9,22 +9,26 @@ from wpinq.core.functions.sizes import copied
 from wpinq.core.functions.sql.bind import statement
 from wpinq.core.functions.sql.terms import shown, whole_number
 from wpinq.errors import PlanError
+from wpinq.exact import exact
 from wpinq.query.derived import CALL
+from wpinq.query.google import google
 
 KNOWN = frozenset(
     ["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_", "distinct"]
 )
 SAME = {
-    **dict.fromkeys(("VAR", "ANON_VAR"), "Variance"),
+    **dict.fromkeys(("VAR", "ANON_VAR", "ANON_VAR_WITH_BOUNDS"), "Variance"),
     **dict.fromkeys(("VARP", "ANON_VAR_POP"), "VariancePop"),
-    **dict.fromkeys(("STD", "SD", "STDEV", "ANON_STDDEV"), "Stddev"),
+    **dict.fromkeys(("STD", "SD", "STDEV", "ANON_STDDEV", "ANON_STDDEV_WITH_BOUNDS"), "Stddev"),
     **dict.fromkeys(("STDEVP", "ANON_STDDEV_POP"), "StddevPop"),
     "ANON_MEDIAN": "Median",
-    **dict.fromkeys(("MEAN", "AVERAGE", "ANON_AVG"), "Avg"),
+    **dict.fromkeys(("MEAN", "AVERAGE", "ANON_AVG", "ANON_AVG_WITH_BOUNDS"), "Avg"),
     "ANON_COUNT": "Count",
-    "ANON_SUM": "Sum",
+    **dict.fromkeys(("ANON_SUM", "ANON_SUM_WITH_BOUNDS"), "Sum"),
 }
 """Aggregates by the names that other databases and libraries give them."""
+SAFE = {"SafeAdd": "Add", "SafeSubtract": "Sub", "SafeMultiply": "Mul", "SafeDivide": "Div"}
+"""Operations that give NULL where others raise, as all do here."""
 TOP = re.compile(
     r"\s*SELECT\s+(?:(?:ALL|DISTINCT)\s+)?(TOP\s*(?:(\d+)|\(\s*(\d+)\s*\)))\s+(PERCENT\b|WITH\b)?", re.IGNORECASE
 )
@@ -42,6 +46,7 @@ def plain_select(query: str) -> Any:
     Raises:
         PlanError: It is something else, or has a clause that is not answered.
     """
+    query = google(query).text
     top = TOP.match(query)
     if top is not None:
         if top[4]:
@@ -60,7 +65,7 @@ def plain_select(query: str) -> Any:
     refuse_unread(select)
     if top is not None:
         _limited(select, top[2] or top[3])
-    return select.transform(_meant).transform(_unfiltered)
+    return select.transform(meant).transform(_unfiltered)
 
 
 def _limited(select: Any, most: str) -> None:
@@ -99,10 +104,10 @@ def refuse_unread(select: Any) -> None:
         raise PlanError(f"{CALL}: DISTINCT ON takes a first record of many; write GROUP BY with MIN or MAX.")
 
 
-def _meant(node: Any) -> Any:
+def meant(node: Any) -> Any:
     """An expression with the names that it has in PostgreSQL, down to its parts."""
     made = _renamed(node)
-    return node if made is node else made.transform(_meant, copy=False)
+    return node if made is node else made.transform(meant, copy=False)
 
 
 def _renamed(node: Any) -> Any:
@@ -124,11 +129,35 @@ def _renamed(node: Any) -> Any:
     called = str(node.name).upper() if kind == "Anonymous" else ""
     if called in SAME and len(node.expressions) == 1:
         return getattr(exp, SAME[called])(this=node.expressions[0])
-    if called == "ANON_PERCENTILE_CONT" and len(node.expressions) == 2:
+    if called in ("ANON_PERCENTILE_CONT", "ANON_NTILE") and len(node.expressions) == 2:
         return _percentile(*node.expressions)
+    if called in ("FORMAT_DATE", "FORMAT_DATETIME", "FORMAT_TIMESTAMP") and len(node.expressions) == 2:
+        return exp.Anonymous(this="strftime", expressions=node.expressions[::-1])
+    if kind == "DataType" and str(node.args.get("kind") or "").upper() == "FLOAT64":
+        return exp.DataType.build("double")
+    if kind in SAFE:
+        first = exp.Cast(this=node.this, to=exp.DataType.build("double")) if kind == "SafeDivide" else node.this
+        return getattr(exp, SAFE[kind])(this=exp.Paren(this=first), expression=exp.Paren(this=node.expression))
+    if kind == "Bracket" and type(node.this).__name__ == "ApproxQuantiles":
+        return _boundary(node)
     if kind == "PercentileCont" and node.expression is not None:
         return _percentile(node.this, node.expression)
     return node
+
+
+def _boundary(node: Any) -> Any:
+    """APPROX_QUANTILES(x, 4)[OFFSET(1)] is PERCENTILE_CONT(x, 0.25); without a place it is a list."""
+    from sqlglot import exp
+
+    place, many = node.expressions[0], node.this.args.get("expression")
+    start = {"OFFSET": 0, "ORDINAL": 1}.get(str(place.name).upper()) if type(place).__name__ == "Anonymous" else None
+    numbers = [many, *(place.expressions if start is not None else ())]
+    if start is None or [type(number).__name__ for number in numbers] != ["Literal", "Literal"]:
+        return node
+    whole, index = (whole_number(number.this, 10**6) for number in numbers)
+    if not whole or index is None or not 0 <= index - start <= whole:
+        return node
+    return _percentile(node.this.this, exp.Literal.number(str(exact(f"{index - start}/{whole}", CALL))))
 
 
 def _percentile(what: Any, share: Any) -> Any:

@@ -19,7 +19,7 @@ from wpinq.core.functions.sizes import question_size
 from wpinq.core.functions.sql.terms import shown
 from wpinq.core.functions.tree import col
 from wpinq.core.operators.filter import after_bound
-from wpinq.core.plan.node import steps
+from wpinq.core.plan.node import sources, steps
 from wpinq.core.plan.stability import Survey
 from wpinq.core.records.schema import Kind
 from wpinq.core.runs.timeline import live_log, refuse_windows
@@ -29,6 +29,7 @@ from wpinq.query.bounds import Limits
 from wpinq.query.clauses import label, limits_of, plain_select
 from wpinq.query.datetimes import TIMES, as_number
 from wpinq.query.derived import CALL, plainly
+from wpinq.query.google import google
 from wpinq.query.grouping import NAME
 from wpinq.query.names import bare
 from wpinq.query.select_context import Reads, aggregates
@@ -63,7 +64,8 @@ def prepare(
 
 def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool) -> Statement:
     select = plain_select(query)
-    limits = Limits(bounds)
+    written = google(query)
+    limits = Limits(written.with_bounds(bounds))
     try:
         scope = Scope(dict(tables), limits).within(select.args.get("with_"))
         result = scope.tables(select)
@@ -78,7 +80,8 @@ def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds
     except RecursionError:
         raise PlanError(f"{CALL}: the query is nested too deeply.") from None
     limits.check()
-    return statement
+    written.check_unit(sources(statement.groups._node))
+    return replace(statement, notes=written.notes)
 
 
 class _Select(Reads):

@@ -57,6 +57,7 @@ class Statement:
             None where a count is what is measured.
         released: How the query writes what `key 0`, `count 0`, `number 0` and so on stand for in its expressions.
         several: Whether it groups by several sets of keys, which the last key tells apart.
+        notes: What its text asks for and is not done, as clauses.
     """
 
     keys: tuple[str, ...]
@@ -71,6 +72,7 @@ class Statement:
     stepped: str | None
     released: Mapping[str, tuple[Any, ...]]
     several: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def plans(self) -> tuple[Node, ...]:
@@ -89,7 +91,7 @@ class Statement:
         """What keeps answers from what people count, beside noise."""
         result = [clause for plan in (*self.counts, self.groups) for clause in biases(plan._node)]
         result += [clause for plan in self.plans for clause in biases(plan)]
-        return tuple(dict.fromkeys([*result, *(item.bias for item in self.numbers)]))
+        return tuple(dict.fromkeys([*result, *(item.bias for item in self.numbers), *self.notes]))
 
     @property
     def of_one_person(self) -> tuple[Fraction, int]:

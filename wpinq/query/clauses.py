@@ -124,6 +124,8 @@ def _renamed(node: Any) -> Any:
         return exp.In(this=node.this, query=query) if isinstance(query, exp.Query) else node
     if kind == "ApproxDistinct" and not node.args.get("accuracy"):
         return exp.Count(this=exp.Distinct(expressions=[node.this]))
+    if kind == "AnyValue" and node.find_ancestor(exp.Subquery, exp.CTE) is not None:
+        return exp.Min(this=node.this)  # which is one of them, and the same whatever the order of records
     if kind == "CountIf":
         return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=exp.Literal.number(1))]))
     called = str(node.name).upper() if kind == "Anonymous" else ""

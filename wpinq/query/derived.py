@@ -11,6 +11,7 @@ from wpinq.collection import Collection
 from wpinq.core.functions.sql.bind import column
 from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.tree import col
+from wpinq.core.plan.stability import Survey
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 
@@ -69,26 +70,52 @@ class Derived:
         reach = {new: self.reach.get(old) for old, new in zip(before, after, strict=True)}
         return Derived(rows, reach, frozenset(after))
 
-    def united(self, other: Derived, node: Any) -> Derived:
-        """UNION ALL is `concat`, column by column as in SQL; UNION has each record once.
+    def combined(self, other: Derived, node: Any) -> Derived:
+        """UNION, INTERSECT and EXCEPT, with ALL and without, column by column as in SQL.
+
+        ALL counts records as often as they are there: UNION adds weights up, INTERSECT takes the smaller one, and
+        EXCEPT what is left of the first. Without ALL each record is there once.
 
         Raises:
-            PlanError: The columns differ, or both are public.
+            PlanError: The columns differ, or one side is public.
         """
-        names, theirs = self.rows.columns, other.rows.columns
+        kind, names, theirs = type(node).__name__, self.rows.columns, other.rows.columns
         if not (isinstance(self.rows, Collection) and isinstance(other.rows, Collection)):
-            raise PlanError(f"{CALL}: {shown(node)}: UNION is of protected tables; unite public ones beforehand.")
+            raise PlanError(f"{CALL}: {shown(node)}: {kind.upper()} is of protected tables; unite public ones "
+                            "beforehand, or compare with IN (SELECT ...).")  # fmt: skip
         if len(names) != len(theirs):
-            raise PlanError(f"{CALL}: {shown(node)}: both sides of a UNION have as many columns, of the same types.")
+            raise PlanError(
+                f"{CALL}: {shown(node)}: both sides of {kind.upper()} have as many columns, of the same types."
+            )
         second = other.rows.map([col(old).alias(new) for old, new in zip(theirs, names, strict=True)])
         kinds = [", ".join(schema_of(table)[name].kind.value for name in names) for table in (self.rows, second)]
         if kinds[0] != kinds[1]:
             raise PlanError(
                 f"{CALL}: {shown(node)}: its columns are {kinds[0]} on one side and {kinds[1]} on the other; cast them."
             )
-        rows = self.rows.concat(second)
+        once = bool(node.args.get("distinct"))
+        if kind == "Union":
+            united: Collection = self.rows.concat(second)
+            rows = united.distinct() if once else united
+        else:
+            sides = [side.distinct() if once else side for side in (self.rows, second)]
+            rows = common(*sides) if kind == "Intersect" else sides[0].antijoin(sides[1], on=names)
         reach = {new: hull(self.reach.get(new), other.reach.get(old)) for old, new in zip(theirs, names, strict=True)}
-        return Derived(rows.distinct() if node.args.get("distinct") else rows, reach, frozenset(names))
+        return Derived(rows, reach, frozenset(names))
+
+
+def common(first: Collection, second: Collection) -> Collection:
+    """The records of both, as often as both have them: by the one of two equal plans that a unit moves less.
+
+    How far a person moves the records whose key another collection has is known where the key names the person, and
+    how far one record does, where weights are compared.
+    """
+    plans = [first.intersect(second), first.semijoin(second, on=first.columns)]
+    surveys = [Survey.of(plan._node) for plan in plans]
+    if any(survey.unbounded for survey in surveys):
+        return plans[0]
+    scales = [survey.scale(Fraction(1)) for survey in surveys]
+    return plans[scales.index(min(scales))]
 
 
 def hull(first: Reach | None, second: Reach | None) -> Reach | None:

@@ -67,10 +67,10 @@ class Google:
             PlanError: Both say one, and not the same.
         """
         result = []
-        for name, given, said in (("epsilon", epsilon, self.epsilon), ("delta", delta, self.delta)):
-            if given is not None and said is not None and exact(given, CALL) != exact(said, CALL):
-                raise PlanError(f"{CALL}: the query says {name}={said}, and the call {name}={given}; say it once.")
-            result.append(said if given is None else given)
+        for name, called, written in (("epsilon", epsilon, self.epsilon), ("delta", delta, self.delta)):
+            if called is not None and written is not None and exact(called, CALL) != exact(written, CALL):
+                raise PlanError(f"{CALL}: the query says {name}={written}, and the call {name}={called}; say it once.")
+            result.append(written if called is None else called)
         return result[0], result[1]
 
     def check_unit(self, read: Sequence[DataSet]) -> None:

@@ -5,7 +5,7 @@ An output name is a name of a column of the answer: an alias, or the name of a c
 - GROUP BY x: the column x of the tables; only where there is none, the output name x.
 - ORDER BY x: the output name x; only where there is none, the column x.
 - HAVING, and expressions in ORDER BY: the column x. PostgreSQL refuses an output name there; here it is taken where no
-  column has the name, which changes no answer that PostgreSQL gives.
+  column has the name, and in HAVING where the column is no group key, which changes no answer that PostgreSQL gives.
 
 Names that are not in double quotes are compared in lower case.
 Source: PostgreSQL manual, SELECT, "GROUP BY clause" and "ORDER BY clause".
@@ -13,6 +13,7 @@ Source: PostgreSQL manual, SELECT, "GROUP BY clause" and "ORDER BY clause".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from wpinq.core.functions.sizes import copied
@@ -47,9 +48,33 @@ class OutputNames:
             return self._output(node)
         return self.in_expression(node)
 
-    def in_expression(self, node: Any) -> Any:
-        """HAVING, or an expression of ORDER BY, with output names that hide no column replaced."""
-        return node.transform(lambda part: self._output(part) if self._free(part) else part)
+    def in_expression(self, node: Any, grouped: Sequence[Any] | None = None) -> Any:
+        """HAVING, or an expression of ORDER BY, with output names that hide no column replaced.
+
+        Args:
+            node: The expression.
+            grouped: Of HAVING, the group keys: a column that is none of them means nothing there by itself.
+        """
+        from sqlglot import exp
+
+        def hides_none(part: Any) -> bool:
+            if grouped is None or not _is_name(part) or part.find_ancestor(exp.AggFunc, exp.WithinGroup) is not None:
+                return self._free(part)
+            return self._tables.canonical(part) not in grouped
+
+        return node.transform(lambda part: self._output(part) if hides_none(part) else part)
+
+    def in_ends(self, node: Any) -> Any:
+        """A column of the answer, in which DP_INTERVAL_LOW(n) is of what n stands for."""
+
+        def ended(part: Any) -> Any:
+            if type(part).__name__ != "Anonymous" or not part.name.upper().startswith("DP_INTERVAL_"):
+                return part
+            result = part.copy()
+            result.set("expressions", [self.in_order_by(item) for item in part.expressions])
+            return result
+
+        return node.transform(ended)
 
     def _free(self, node: Any) -> bool:
         """Whether it is a name that no column has."""

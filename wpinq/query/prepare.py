@@ -31,7 +31,8 @@ from wpinq.query.datetimes import TIMES, as_number
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.google import google
 from wpinq.query.grouping import NAME
-from wpinq.query.names import bare
+from wpinq.query.names import OutputNames, bare
+from wpinq.query.outer import inner_of, over
 from wpinq.query.select_context import Reads, aggregates
 from wpinq.query.statement import OutputColumn, Statement, check
 from wpinq.query.subquery import Scope
@@ -67,11 +68,15 @@ def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds
     written = google(query)
     limits = Limits(written.with_bounds(bounds))
     try:
-        scope = Scope(dict(tables), limits).within(select.args.get("with_"))
+        scope, outer, inner = Scope(dict(tables), limits), None, inner_of(select)
+        if inner is not None:
+            outer, (select, clause) = select, inner
+            scope = scope.within(clause)
+        scope = scope.within(select.args.get("with_"))
         result = scope.tables(select)
         if not isinstance(result.base, Collection):
             raise PlanError(f"{CALL}: FROM names public tables alone, of which all is known; name the protected one.")
-        statement = _Select(select, result, scope).read(shaved=shaved)
+        statement = _Select(select, result, scope).read(outer, shaved=shaved)
         refuse_windows(steps(statement.groups._node), CALL)
         if live_log(statement.groups._node) is not None:
             raise PlanError(
@@ -87,8 +92,8 @@ def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds
 class _Select(Reads):
     """Reads the clauses of a query in their logical order."""
 
-    def read(self, *, shaved: bool) -> Statement:
-        """The query, planned."""
+    def read(self, outer: Any = None, *, shaved: bool) -> Statement:
+        """The query, planned; with the SELECT that is over its answer, if there is one."""
         from sqlglot import exp
 
         selected = self.selected
@@ -100,9 +105,12 @@ class _Select(Reads):
         if self.select.args.get("distinct") and not self.select.args.get("group") and not aggregates(selected):
             self.select.set("group", exp.Group(expressions=[exp.Literal.number(n + 1) for n in range(len(selected))]))
         self.group(selected)
-        released = [self.by_position(entry) for entry in selected]
+        if outer is not None:
+            self.select = over(outer, self.select)
+            selected, self.outputs = self.selected, OutputNames(self.select.expressions, self.tables)
+        released = [self.by_position(self.outputs.in_ends(entry)) for entry in selected]
         having = self.select.args.get("having")
-        condition = self.by_position(self.outputs.in_expression(having.this)) if having else None
+        condition = self.by_position(self.outputs.in_expression(having.this, self.groups)) if having else None
         order = tuple(self._order(item, selected) for item in getattr(self.select.args.get("order"), "expressions", ()))
         if not self.counts and not self.numbers and not self.groups:
             raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {LISTED}.")
@@ -167,7 +175,7 @@ class _Select(Reads):
         inner = inner if inner is not bare(node.this) else self.outputs.in_order_by(inner)
         descending = bool(node.args.get("desc"))
         first = node.args.get("nulls_first")
-        return self.by_position(inner), descending, descending if first is None else bool(first)
+        return self.by_position(self.outputs.in_ends(inner)), descending, descending if first is None else bool(first)
 
     def _counted(self, filtered: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
         """The collection whose bins are the groups and whose weights are the counts."""

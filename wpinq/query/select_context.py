@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
@@ -29,6 +29,12 @@ from wpinq.query.joins import conjuncts
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.public_rows import PublicRows
 from wpinq.query.tables import Tables
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+ENDS = {"DP_INTERVAL_LOW": "low", "DP_INTERVAL_HIGH": "high"}
+"""Snowflake's names of the ends of an interval."""
 
 
 class Names(Protocol):
@@ -112,7 +118,6 @@ class Reads:
 
     def canonical(self, node: Any) -> Any:
         """An expression whose columns are written in one way, so that equal ones are equal."""
-        from sqlglot import exp
 
         def canonical(column: exp.Expression) -> exp.Expression:
             if type(column).__name__ != "Column":
@@ -160,6 +165,8 @@ class Reads:
             kind = type(part).__name__
             if kind == "Grouping" and self.sets:
                 return grouping(part, self.groups, exp.column(f"key {len(self.groups)}", quoted=True))
+            if kind == "Anonymous" and part.name.upper() in ENDS and len(part.expressions) == 1:
+                return _end(ENDS[part.name.upper()], positioned(part.expressions[0]), part)
             if kind == "Anonymous":
                 raise PlanError(f"{CALL}: {plainly(part)}: {unknown_function(part)}.")
             if kind == "Count" or kind in NUMBERS:
@@ -230,6 +237,15 @@ class Reads:
     def _terms(self) -> list[Term]:
         return [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
                 for node in self.groups]  # fmt: skip
+
+
+def _end(word: str, aggregate: Any, node: Any) -> exp.Expression:
+    """The end of an interval, by the name that rows have it under."""
+    from sqlglot import exp
+
+    if type(aggregate).__name__ != "Column" or aggregate.name.partition(" ")[0] not in ("count", "number"):
+        raise PlanError(f"{CALL}: {plainly(node)} is of a COUNT, SUM or the like by itself, or of its name.")
+    return exp.column(f"{word} {aggregate.name}", quoted=True)
 
 
 def aggregates(items: Iterable[Any]) -> bool:

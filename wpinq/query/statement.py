@@ -121,6 +121,9 @@ class Statement:
         """Translates what is computed from released numbers."""
         released = {f"key {index}": column.kind for index, column in enumerate(self.schema) if self.keys}
         released |= {f"number {index}": number.kind for index, number in enumerate(self.numbers)}
+        ends = [f"count {index}" for index in range(len(self.counts))]
+        ends += [f"number {index}" for index, number in enumerate(self.numbers) if number.kind is Kind.FLOAT]
+        released |= {f"{word} {name}": Kind.FLOAT for word in ("low", "high") for name in ends}
         for index, count in enumerate(self.counts):  # weights that people share are fractions
             released[f"count {index}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
         return released_translator(
@@ -132,7 +135,7 @@ class Statement:
 
         def written(part: Any) -> Any:
             what, _, index = part.name.partition(" ") if type(part).__name__ == "Column" else ("", "", "")
-            return self.released[what][int(index)] if what else part
+            return self.released[what][int(index)] if what in self.released else part
 
         return plainly(node.transform(written))
 

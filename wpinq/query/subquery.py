@@ -3,7 +3,8 @@
 Without groups a subquery is `filter` and `map`, which cost nothing. With groups it is `group_by(whole=True)`: of the
 records of a key one is left, with what is computed from them, exactly. Who adds a record takes away one such record and
 adds another, so such a table moves twice as far. All that is done with it later, with HAVING too, looks at one of these
-records alone. SELECT DISTINCT is `distinct`, and UNION ALL `concat`. A table that is read twice is paid for twice.
+records alone. SELECT DISTINCT is `distinct`, UNION ALL `concat`, INTERSECT ALL `intersect`, and EXCEPT ALL `antijoin`
+on all columns; without ALL both sides are `distinct` first. A table that is read twice is paid for twice.
 
 Aggregates of a group's records are computed exactly: they are columns of a subquery, and no answers.
 """
@@ -100,12 +101,12 @@ class Scope:
             alone.set("joins", None)
             whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=alone), joins=joins)
             return _Subquery.of(whole, self)
-        if kind == "Union":
+        if kind in ("Union", "Intersect", "Except"):
             _only(node, {"this", "expression", "distinct", "with_"})
             inner = self.within(node.args.get("with_"))
-            return inner.derived(node.this).united(inner.derived(node.expression), node)
+            return inner.derived(node.this).combined(inner.derived(node.expression), node)
         if kind != "Select":
-            raise PlanError(f"{CALL}: {shown(node)} is no SELECT; INTERSECT and EXCEPT look at other records.")
+            raise PlanError(f"{CALL}: {shown(node)} is no SELECT.")
         return _Subquery.of(node, self.within(node.args.get("with_")))
 
 
@@ -195,7 +196,8 @@ class _Subquery(Reads):
     def _grouped(self, names: Sequence[str], having: Any) -> Rows:
         """One record of each group."""
         items = [self.by_position(item) for item in self.selected]
-        condition = self.by_position(self.outputs.in_expression(having.this)) if having is not None else None
+        test = self.outputs.in_expression(having.this, self.groups) if having is not None else None
+        condition = None if test is None else self.by_position(test)
         known = isinstance(self.tables.base, PublicRows) and bool(self.counts or self.numbers)
         if not self.groups and not known:
             raise PlanError(

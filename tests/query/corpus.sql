@@ -345,6 +345,7 @@ SELECT region, COUNT(*) FROM towns t, plans p, members m, people q WHERE p.plan 
 SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM people
 SELECT ANON_SUM(age CLAMPED BETWEEN 0 AND 120) FROM people
 SELECT COUNT(*, contribution_bounds_per_group => (0, 10)) FROM people
+SELECT SUM(n) FROM (SELECT id, page, ROW_NUMBER() OVER (PARTITION BY id ORDER BY spent) AS n FROM visits) AS t
 -- refused
 SELECT AGE(born) AS a, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
 SELECT MD5(town) AS m, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
@@ -357,7 +358,6 @@ SELECT COUNT(*) FROM people p WHERE spent > (SELECT AVG(spent) FROM visits v WHE
 SELECT AVG(c) FROM (SELECT COUNT(*) AS c FROM visits) AS t -> aggregate in the query itself
 SELECT page, SUM(spent) / (SELECT SUM(spent) FROM visits) FROM visits GROUP BY page -> ask for a number first
 SELECT age AS a, ROW_NUMBER() OVER (PARTITION BY sex ORDER BY age) FROM people -> neither in GROUP BY nor counted
-SELECT SUM(n) FROM (SELECT id, page, ROW_NUMBER() OVER (PARTITION BY id ORDER BY spent) AS n FROM visits) AS t -> GROUP BY in a subquery
 SELECT COUNT(*) FROM people FULL JOIN visits USING (id) -> only JOIN and LEFT JOIN
 SELECT COUNT(*) FROM people p JOIN visits v ON p.age > v.spent -> Join ON the column of the people
 SELECT COUNT(*) FROM nobody -> there are 'towns', 'plans'

@@ -171,7 +171,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM views x, LATERAL (SELECT x.age AS a) t", "LATERAL look at many records"),
     ("SELECT COUNT(*) FROM views x JOIN LATERAL (SELECT 1 AS age) t USING (age)", "LATERAL look at many records"),
     ("WITH RECURSIVE t AS (SELECT page FROM views) SELECT COUNT(*) FROM t", "no end that is known"),
-    ("SELECT COUNT(*) FROM (SELECT page, RANK() OVER (ORDER BY age) AS r FROM views) t", "other records"),
+    ("SELECT COUNT(*) FROM (SELECT page, RANK() OVER (ORDER BY age) AS r FROM views) t", "within a person"),
     ("SELECT COUNT(*) FROM (SELECT page, user FROM views GROUP BY page) t", "neither in GROUP BY nor counted"),
     ("SELECT COUNT(*) FROM (SELECT age FROM views UNION ALL SELECT page FROM views) t", "on the other; cast them"),
     ("SELECT COUNT(*) FROM (SELECT age, age FROM views) t", "two columns of a subquery are called age"),

@@ -29,6 +29,8 @@ SAME = {
 """Aggregates by the names that other databases and libraries give them."""
 SAFE = {"SafeAdd": "Add", "SafeSubtract": "Sub", "SafeMultiply": "Mul", "SafeDivide": "Div"}
 """Operations that give NULL where others raise, as all do here."""
+MINUS = re.compile(r"\bMINUS\b(?=[\s(]+SELECT\b)", re.IGNORECASE)
+"""EXCEPT, as Oracle and Snowflake call it."""
 TOP = re.compile(
     r"\s*SELECT\s+(?:(?:ALL|DISTINCT)\s+)?(TOP\s*(?:(\d+)|\(\s*(\d+)\s*\)))\s+(PERCENT\b|WITH\b)?", re.IGNORECASE
 )
@@ -46,7 +48,7 @@ def plain_select(query: str) -> Any:
     Raises:
         PlanError: It is something else, or has a clause that is not answered.
     """
-    query = google(query).text
+    query = MINUS.sub("EXCEPT", google(query).text)
     top = TOP.match(query)
     if top is not None:
         if top[4]:
@@ -91,13 +93,13 @@ def named_tables(query: str) -> frozenset[str]:
     return frozenset(table.name.lower() for table in plain_select(query).find_all(exp.Table))
 
 
-def refuse_unread(select: Any) -> None:
-    """Refuse a clause that is not read.
+def refuse_unread(select: Any, *more: str) -> None:
+    """Refuse a clause that is not read, beside those that are named.
 
     Raises:
         PlanError: There is one.
     """
-    for name in (name for name, value in select.args.items() if value and name not in KNOWN):
+    for name in (name for name, value in select.args.items() if value and name not in {*KNOWN, *more}):
         clause = name.strip("_").upper()
         raise PlanError(f"{CALL}: {INSTEAD.get(name, f'{clause} is not answered here')}.")
     if (select.args.get("distinct") or select).args.get("on"):

@@ -37,6 +37,7 @@ BOUNDED = {"kappa", "max_groups_contributed", "max_rows_contributed"}
 NUMBER = r"\s*([+-]?[\d.]+(?:[eE][+-]?\d+)?)\s*"
 NAMED = re.compile(rf",\s*contribution_bounds_per_(group|row)\s*=>\s*\({NUMBER},{NUMBER}\)", re.IGNORECASE)
 CLAMPED = re.compile(rf"\bCLAMPED\s+BETWEEN{NUMBER}AND{NUMBER}", re.IGNORECASE)
+REPORT = re.compile(r",\s*report_format\s*=>\s*\w+", re.IGNORECASE)
 SUFFIX = "_WITH_BOUNDS"
 
 
@@ -171,8 +172,9 @@ def _clamped(text: str) -> tuple[str, dict[str, tuple[Fraction, Fraction]], list
     """The text without clamping, the bounds that it says, and what they do not do."""
     bounds: dict[str, tuple[Fraction, Fraction]] = {}
     notes: list[str] = []
-    if re.search(r"\breport_format\s*=>", _hidden(text), re.IGNORECASE):
-        raise PlanError(f"{CALL}: report_format: leave it out; every answer has its intervals, answer.interval(0.95).")
+    for report in list(REPORT.finditer(_hidden(text)))[::-1]:
+        text = _blank(text, *report.span())
+        notes = ["report_format is not applied: every answer has its intervals"]
     for name, start, end in list(_calls(text))[::-1]:  # the last ones first, so that places stay what they are
         inner, ends, per_group = _without_ends(name, text[start:end])
         if ends is None:

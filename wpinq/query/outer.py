@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wpinq.query.clauses import label
+
 OUTER = frozenset(["expressions", "from_", "where", "order", "limit", "offset", "with_"])
 INNER = frozenset(["expressions", "from_", "joins", "where", "group", "having", "with_", "distinct"])
 
@@ -53,7 +55,7 @@ def over(select: Any, inner: Any) -> Any:
     """
     from sqlglot import exp
 
-    meant = {item.alias_or_name.lower(): item.unalias() for item in inner.expressions}
+    meant = {label(item, whole=True).lower(): item.unalias() for item in inner.expressions}
     alias = str(select.args["from_"].this.alias_or_name).lower()
 
     def replaced(node: Any) -> Any:
@@ -65,7 +67,7 @@ def over(select: Any, inner: Any) -> Any:
     for item in select.expressions:
         if type(item).__name__ == "Star":
             shown += [exp.alias_(part.copy(), name, quoted=True) for name, part in
-                      ((entry.alias_or_name, entry.unalias()) for entry in inner.expressions)]  # fmt: skip
+                      ((label(entry, whole=True), entry.unalias()) for entry in inner.expressions)]  # fmt: skip
         else:
             name = item.alias_or_name
             part = item.unalias().transform(replaced)
@@ -108,5 +110,5 @@ def _counts(inner: Any) -> bool:
 
 def _named(inner: Any) -> bool:
     """Whether all of its columns have names, each its own."""
-    names = [item.alias_or_name.lower() for item in inner.expressions]
+    names = [label(item, whole=True).lower() for item in inner.expressions]
     return all(names) and "*" not in names and len(set(names)) == len(names)

@@ -30,7 +30,9 @@ from wpinq.query.clauses import label, refuse_unread
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
 from wpinq.query.public_rows import PublicRows
 from wpinq.query.select_context import Reads, aggregates
-from wpinq.query.tables import Tables
+from wpinq.query.tables import WINDOWS, Tables
+from wpinq.query.windows import WITHIN as WITHIN_A_PERSON
+from wpinq.query.windows import computed
 
 WITHIN = ("Avg", "Min", "Max", "Median")
 FIRST = (
@@ -130,7 +132,7 @@ class _Subquery(Reads):
 
     @classmethod
     def of(cls, select: Any, scope: Scope) -> Derived:
-        refuse_unread(select)
+        refuse_unread(select, "qualify")
         if select.args.get("limit") or select.args.get("offset"):
             raise PlanError(f"{CALL}: LIMIT in {shown(select)}: {FIRST}.")
         return cls(select, scope.tables(select), scope).table()
@@ -141,9 +143,8 @@ class _Subquery(Reads):
         select.set("expressions", [entry for item in select.expressions for entry in self._expanded(item)])
         self.select = select
         self.outputs = type(self.outputs)(select.expressions, self.tables)
-        if any(type(part).__name__ == "Window" for item in self.selected for part in item.walk()):
-            raise PlanError(f"{CALL}: {shown(select)}: windows look at other records; GROUP BY in a subquery.")
         names = self._labels()
+        self._windowed()
         self.group(self.selected)
         if self.sets:
             raise PlanError(f"{CALL}: {shown(self.select)}: a subquery groups by one set of keys; unite one SELECT for "
@@ -157,6 +158,39 @@ class _Subquery(Reads):
         reach = {name: self._reach(item, grouped=grouped) for name, item in zip(names, items, strict=True)}
         computed = [name for name, item in zip(names, items, strict=True) if not _passed(item, name, self.tables)]
         return Derived(rows, reach, frozenset(computed), self._degrees(names, having) if grouped else None)
+
+    def _windowed(self) -> None:
+        """Compute windows, as columns of the rows; keep the rows that QUALIFY takes.
+
+        Raises:
+            PlanError: They look beyond a person, or at groups.
+        """
+        from sqlglot import exp
+
+        qualify = self.select.args.get("qualify")
+        items = [self.outputs.in_expression(qualify.this)] if qualify is not None else []
+        items = [self.canonical(item) for item in (*self.selected, *items)]
+        found_windows = [part for item in items for part in item.find_all(exp.Window)]
+        if not found_windows and qualify is None:
+            return
+        rows = self.filtered()
+        if not found_windows or self.select.args.get("group") or not isinstance(rows, Collection):
+            raise PlanError(f"{CALL}: {shown(self.select)}: {WITHIN_A_PERSON}, of records and not of groups.")
+        rows, columns = computed(rows, found_windows, self.tables.translator.term)
+        self.tables.windowed(rows, dict(columns.values()))
+
+        def named(part: Any) -> Any:
+            return exp.column(columns[part][0], table=WINDOWS, quoted=True) if part in columns else part
+
+        items = [item.transform(named) for item in items]
+        if qualify is not None:
+            self.tables.base = rows.filter(self.tables.translator.condition(items.pop()).value)
+        self.select.set("where", None)
+        self.select.set("expressions", [
+            exp.alias_(item, label(old, whole=True), quoted=True)
+            for item, old in zip(items, self.select.expressions, strict=True)
+        ])  # fmt: skip
+        self.outputs = type(self.outputs)(self.select.expressions, self.tables)
 
     def _reach(self, item: Any, *, grouped: bool) -> Reach | None:
         """The range of a column: a group's mean and extremes are within that of its records."""

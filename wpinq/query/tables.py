@@ -39,6 +39,10 @@ MIXED = (
 )
 
 
+WINDOWS = "\0windows"
+"""The table that columns of windows are of."""
+
+
 class Tables:
     """The tables of a query, and the columns for which its names stand.
 
@@ -70,6 +74,11 @@ class Tables:
             self._join(join)
         if {alias.lower() for alias in self._columns} <= set(written):  # a star shows tables as FROM names them
             self._columns = dict(sorted(self._columns.items(), key=lambda item: written.index(item[0].lower())))
+
+    def windowed(self, rows: Collection, kinds: Mapping[str, Kind]) -> None:
+        """The rows from now on, which have columns of windows beside those that they had."""
+        self.base = rows
+        self._columns[WINDOWS] = {name: Term(col(name), kind, name) for name, kind in kinds.items()}
 
     @property
     def movable(self) -> dict[str, list[Any]]:

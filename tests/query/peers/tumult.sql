@@ -27,7 +27,7 @@ SELECT genre, AVG(age) FROM checkouts JOIN members ON checkouts.member_id = memb
 SELECT gender, COUNT(*) FROM checkouts JOIN members ON checkouts.member_id = members.id GROUP BY gender
 SELECT n, COUNT(*) FROM (SELECT member_id, COUNT(*) AS n FROM checkouts GROUP BY member_id) AS t GROUP BY n
 SELECT genre, COUNT(*) FROM (SELECT member_id, genre, ROW_NUMBER() OVER (PARTITION BY member_id ORDER BY checkout_date) AS place FROM checkouts) AS t WHERE place <= 3 GROUP BY genre
-SELECT genre, COUNT(*) FROM checkouts QUALIFY ROW_NUMBER() OVER (PARTITION BY member_id ORDER BY checkout_date) <= 3 GROUP BY genre
+SELECT genre, COUNT(*) FROM (SELECT genre FROM checkouts QUALIFY ROW_NUMBER() OVER (PARTITION BY member_id ORDER BY checkout_date) <= 3) AS t GROUP BY genre
 SELECT MIN(age), MAX(age), STDDEV(age), VARIANCE(age) FROM members
 SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age), MEDIAN(age), PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY age) FROM members
 SELECT gender, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY books_borrowed) FROM members GROUP BY gender

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         WpinqError,
     )
     from wpinq.protection import budget, protect
-    from wpinq.query import sql, table
+    from wpinq.query import plan_tables, sql, table
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
     from wpinq.streaming import Live, live
@@ -60,6 +60,7 @@ _HOMES = {
     "budget": "protection",
     "connect": "apps.remote.client",
     "plan_budget": "aggregates.budget_split",
+    "plan_tables": "query.table_plan",
     "postgres": "sources.databases.postgres",
     "processes": "distributed.processes",
     "protect": "protection",
@@ -110,6 +111,7 @@ __all__ = [
     "live",
     "loss",
     "plan_budget",
+    "plan_tables",
     "postgres",
     "processes",
     "protect",

@@ -80,6 +80,8 @@ def calls(place):
     release, parts, clock = published(place)
     curved = wpinq.protect(ROWS, rho=10**9, columns=TYPED)
     crossed = wpinq.table(people, "page", categories={"page": ["a", "b"]}, epsilon=1, name="crossed")
+    plan = wpinq.plan_tables(people, ["page", "user"], categories={"page": ["a"], "user": ["ann"]}, epsilon=1)
+    planned = plan.measure()
     gaussian, numbers = (
         {"mechanism": "gaussian", "epsilon": 1, "rho": None, "delta": 1e-6},
         {"column": "x", "bounds": (0, 5)},
@@ -109,6 +111,13 @@ def calls(place):
                                 "per": ("page", 1), "name": "n", "analyst": None}),
         "table html": (crossed.html, {"path": str(place / "t.html"), "title": "pages"}),
         "table save": (crossed.save, {"path": str(place / "t.csv")}),
+        "plan_tables": (wpinq.plan_tables, {"records": people, "tables": ["page", ("page", "user")], "epsilon": 1,
+                                            "categories": {"page": ["a", "b"], "user": ["ann"]}, "other": "else",
+                                            "mechanism": "geometric", "at_most": 2, "per": ("page", 1),
+                                            "alike": False}),
+        "plan measure": (plan.measure, {"name": "n", "analyst": None}),
+        "planned table": (planned.table, {"columns": ["page"], "level": 0.9}),
+        "planned save": (planned.save, {"path": str(place / "planned.csv")}),
         "suggest_bounds": (wpinq.suggest_bounds, {"collection": views, "column": "x", "epsilon": 1, "name": None}),
         "versioned": (wpinq.versioned, {"function": len, "version": "1", "name": "length"}),
         "suggest_bound": (wpinq.suggest_bound, {"collection": views, "epsilon": 1, "share": 0.95, "grid": (1, 2)}),
@@ -224,7 +233,7 @@ NAMES = [
     "at_most", "at_most auto", "sql at_most", "budget", "loss", "sql loss", "protect", "protect file", "users",
     "Unit", "live",
     "kafka", "postgres", "sqlite",
-    "sql", "suggest_bounds",
+    "sql", "suggest_bounds", "plan_tables", "plan measure", "planned table", "planned save",
     "suggest_bound", "versioned",
     "quote", "measure quote", "follow",
     "Secret", "degrees.corner", *(f"graphs.{name}" for name in GRAPHS), "graphs.undirected",

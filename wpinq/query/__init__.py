@@ -7,5 +7,19 @@ from wpinq.query.contribution import rebounded, settling
 from wpinq.query.crosstab import Table, table
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
+from wpinq.query.table_plan import PlannedTables, TablePlan, plan_tables
 
-__all__ = ["QuotedSql", "Statement", "Table", "prepare", "quoted", "rebounded", "settling", "sql", "table"]
+__all__ = [
+    "PlannedTables",
+    "QuotedSql",
+    "Statement",
+    "Table",
+    "TablePlan",
+    "plan_tables",
+    "prepare",
+    "quoted",
+    "rebounded",
+    "settling",
+    "sql",
+    "table",
+]

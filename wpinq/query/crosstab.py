@@ -309,19 +309,20 @@ def layout(
     if unknown := [str(name) for name in categories if name not in names]:
         raise PlanError(f"{CALL}(categories=...): {unknown[0]!r} is no column of the table.")
     records = rebounded({"records": records}, *bound)["records"]
-    partial = tuple(
-        name for name in names
-        if other is None or (categories.get(name) is None and records._node.schema[name].kind is Kind.BOOL)
-    )  # fmt: skip
-    outside = {name: None if name in partial else other for name in names}
-    keys = tuple((name, _labels(records, name, categories.get(name), outside[name], total)) for name in names)
+    outside = left_out(records, names, categories, other)
+    keys = tuple(
+        (name, (*_without(total, name, labels(records, name, categories.get(name), outside[name])), total))
+        for name in names
+    )
     if math.prod(len(values) for _, values in keys) > CELLS:
         raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
     totals = tuple(measured_too(len(values) - 1) for _, values in keys)
     quoted = ['"{}"'.format(name.replace('"', '""')) for name in names]
     parts = [f"ROLLUP ({name})" if measured else name for name, measured in zip(quoted, totals, strict=True)]
     query = f'SELECT {", ".join(quoted)}, COUNT(*) AS "count" FROM records GROUP BY {", ".join(parts)}'  # noqa: S608
-    return Layout(query, _in_categories(records, keys, outside), keys, len(side), totals, partial)
+    partial = tuple(name for name, label in outside.items() if label is None)
+    listed = [(name, values[:-1]) for name, values in keys]
+    return Layout(query, in_categories(records, listed, outside), keys, len(side), totals, partial)
 
 
 def measured_too(size: int) -> bool:
@@ -344,28 +345,59 @@ def _names(columns: str | Sequence[str], word: str) -> list[str]:
     return list(names)
 
 
-def _labels(
-    records: Collection, name: str, values: Sequence[Any] | None, other: str | None, total: str
+def labels(
+    records: Collection, name: str, values: Sequence[Any] | None, other: str | None, call: str = CALL
 ) -> tuple[str, ...]:
-    """What the table calls the values of a column, then those that are not listed, then the total."""
+    """What a table calls the values of a column, then those that are not listed.
+
+    Args:
+        records: What has the column.
+        name: The column.
+        values: What was listed for it.
+        other: What is not listed is called; None where it is left out.
+        call: What the caller wrote, for messages.
+
+    Raises:
+        PlanError: They are no values of the column, or two have one name.
+    """
     kind = records._node.schema[name].kind
     if kind not in LISTED:
-        raise PlanError(f"{CALL}: column {name!r} holds {kind.value}; derive a column of text, such as a band of it.")
+        raise PlanError(f"{call}: column {name!r} holds {kind.value}; derive a column of text, such as a band of it.")
     if values is None and kind is Kind.BOOL:
         values = ("false", "true")
     if not isinstance(values, (list, tuple)) or not values:
-        raise PlanError(f"{CALL}(categories=...): list the values of {name!r}, which do not depend on the records.")
+        raise PlanError(f"{call}(categories=...): list the values of {name!r}, which do not depend on the records.")
     if any(not isinstance(value, str) and TYPES.get(type(value)) is not kind for value in values):
-        raise PlanError(f"{CALL}(categories=...): the values of {name!r} are {kind.value}.")
-    labels = [str(value).lower() if kind is Kind.BOOL else str(value) for value in values]
-    labels += [] if other is None else [other]
-    if any(not label.isprintable() for label in (*labels, total)):
-        raise PlanError(f"{CALL}: a value of {name!r}, other= or total= holds what cannot be printed.")
-    if odd := [label for label in labels[: len(values)] if not _written(label, kind)]:
-        raise PlanError(f"{CALL}(categories=...): no {kind.value} of {name!r} is written {odd[0][:40]!r}.")
-    if len({*labels, total}) < len(labels) + 1:
-        raise PlanError(f"{CALL}: two values of {name!r} have one name, or that of other= or total=.")
-    return (*labels, total)
+        raise PlanError(f"{call}(categories=...): the values of {name!r} are {kind.value}.")
+    result = [str(value).lower() if kind is Kind.BOOL else str(value) for value in values]
+    result += [] if other is None else [other]
+    if any(not label.isprintable() for label in result):
+        raise PlanError(f"{call}: a value of {name!r}, or other=, holds what cannot be printed.")
+    if odd := [label for label in result[: len(values)] if not _written(label, kind)]:
+        raise PlanError(f"{call}(categories=...): no {kind.value} of {name!r} is written {odd[0][:40]!r}.")
+    if len({*result}) < len(result):
+        raise PlanError(f"{call}: two values of {name!r} have one name, or that of other=.")
+    return tuple(result)
+
+
+def _without(total: str, name: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The values of a column, none of which is called as totals are."""
+    if not total.isprintable():
+        raise PlanError(f"{CALL}: total= holds what cannot be printed.")
+    if total in values:
+        raise PlanError(f"{CALL}: a value of {name!r} and total= have one name.")
+    return values
+
+
+def left_out(
+    records: Collection, names: Sequence[str], categories: Mapping[str, Any], other: str | None
+) -> dict[str, str | None]:
+    """For each column what records are counted under that have none of its values; None where they are left out."""
+    nobody = [
+        name for name in names
+        if other is None or (categories.get(name) is None and records._node.schema[name].kind is Kind.BOOL)
+    ]  # fmt: skip
+    return {name: None if name in nobody else other for name in names}
 
 
 def _written(label: str, kind: Kind) -> bool:
@@ -379,14 +411,20 @@ def _written(label: str, kind: Kind) -> bool:
     return bool(value.cast(pl.String)[0] == label)
 
 
-def _in_categories(
+def in_categories(
     records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], outside: Mapping[str, str | None]
 ) -> Collection:
-    """Each record with the label of each column."""
+    """Each record with the label of each column.
+
+    Args:
+        records: What has the columns.
+        keys: For each column its name and its labels.
+        outside: As `left_out` gives it.
+    """
     labelled = []
     for name, values in keys:
         text = pl.col(name).cast(pl.String, strict=False)
-        listed = text.is_in(list(values[:-1]))
+        listed = text.is_in(list(values))
         if outside[name] is None:
             records = records.filter(listed)
             labelled.append(text.alias(name))

@@ -57,3 +57,41 @@ def test_what_is_wrong_is_said_before_a_ledger_is_made(wpinq, staff, tmp_path, t
                  "--ledger", ledger, *more)  # fmt: skip
     assert match in done.refused()
     assert not ledger.exists()
+
+
+@pytest.mark.parametrize("cost", [("--epsilon", 4000), ("--rho", 10**6)])
+def test_several_tables_are_planned_for_nothing_and_then_measured(wpinq, staff, tmp_path, cost):
+    values, saved, ledger = tmp_path / "values.json", tmp_path / "t.parquet", tmp_path / "ledger"
+    values.write_text('{"team": ["IT", "HR"], "floor": [0, 1]}')
+    wanted = ("--want", "team", "--want", "floor, team", "--want", "", "--categories", values, *cost, "--listed")
+    command = ("table", staff, "--unit", "person", "--at-most", "4", *wanted, "--ledger", ledger)
+    done = wpinq(*command, "--plan")
+    assert (done.code, done.err, ledger.exists()) == (0, "", False)
+    assert "measured" in done.out and "(all)" in done.out and "one person" in done.out
+    assert wpinq(*command, "--plan", "--alike").code == 0
+    done = wpinq(*command, "--save", saved)
+    assert (done.code, done.err) == (0, "") and f"Written: {saved}" in done.out and "All tables agree" in done.out
+    counts = dict(pl.read_parquet(saved).filter(pl.col("table") == "team").select("team", "count").rows())
+    assert counts == pytest.approx({"IT": 133, "HR": 67})
+    again = wpinq(*command)
+    assert again.code == 0 and "133" in again.out
+
+
+@pytest.mark.parametrize(
+    ("more", "match"),
+    [
+        (["--down", "team", "--plan"], "--plan: is of several tables"),
+        (["--down", "team", "--alike"], "--alike: is of several tables"),
+        (["--want", "team", "--down", "team"], "--want: takes no --down"),
+        (["--want", "team", "--title", "Staff"], "--want: takes no --down"),
+        (["--want", "team", "--plan", "--save", "t.csv"], "leave out --save"),
+        (["--want", "team,team"], "different names"),
+        (["--want", "team", "--want", "floor"], "list the values of 'floor'"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_before_a_ledger_is_made(wpinq, staff, tmp_path, more, match):
+    values, ledger = tmp_path / "values", tmp_path / "ledger"
+    values.write_text("team,IT\n")
+    done = wpinq("table", staff, "--categories", values, "--epsilon", 1, "--ledger", ledger, *more)
+    assert match in done.refused()
+    assert not ledger.exists()

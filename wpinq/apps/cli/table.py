@@ -1,4 +1,4 @@
-"""`wpinq table`: counts by several columns with totals, as a page for readers, from one charge."""
+"""`wpinq table`: counts by several columns with totals, as a page for readers, or several tables, from one charge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.outputs import check_outputs
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
+
+if TYPE_CHECKING:
+    from wpinq import Collection
 
 
 @arguments.over(arguments.protected)
@@ -28,6 +31,19 @@ def table(
     across: Annotated[
         str, typer.Option(help="The columns above it: sex.", metavar="COLUMNS", show_default=False)
     ] = "",
+    want: Annotated[
+        list[str] | None,
+        typer.Option(help="Instead of --down and --across, one of several tables: its columns, age,sex. Repeat it for "
+                          "others. What is measured for all of them together leaves the least error.",
+                     metavar="COLUMNS", show_default=False),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show what would be measured for --want, and the error of each cell, and "
+                                          "charge nothing."),
+    ] = False,
+    alike: Annotated[
+        bool, typer.Option("--alike", help="Of --want, let small tables err less: each counts alike, not each cell."),
+    ] = False,
     categories: Annotated[
         Path | None,
         typer.Option(help="The values that the table has, which do not depend on the records: lines of COLUMN,VALUE, "
@@ -66,43 +82,92 @@ def table(
     says how far that moves it. With --unit it protects people, else one record.
     """
     import wpinq
-    from wpinq.apps.cli.show import budget_line, protects_line
-    from wpinq.core import sources
+    from wpinq.apps.cli.show import protects_line
     from wpinq.query.crosstab import layout
 
+    _check(want, (down, across, explain, html, title), plan=plan, alike=alike, save=save)
     if (epsilon is None) is (rho is None):
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
     if title is not None and not title.isprintable():
         raise PlanError("--title: holds what cannot be printed; write it in one line of UTF-8.")
     keep = {*data.files(), *([categories.resolve()] if categories else [])}
     check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, keep)
-    side, above = _columns(down), _columns(across)
-    values, outside = read_categories(categories, [*side, *above]), None if listed else other
-    cost = None if epsilon is None else positive(epsilon, "--epsilon")
-    bell = None if rho is None else positive(rho, "--rho")
-    noise = "geometric" if bell is None else "gaussian"
-    empty = layout(data.limitless(), side, above, values, other=outside, total=total)
-    priced = wpinq.sql(f"EXPLAIN {empty.query}", {"records": empty.records}, keys=empty.groups, epsilon=cost, rho=bell,
-                       mechanism=noise)  # fmt: skip
+    side, above, wanted = _columns(down), _columns(across), [_columns(text) for text in want or []]
+    names = list(dict.fromkeys(name for columns in (side, above, *wanted) for name in columns))
+    terms: dict[str, Any] = {
+        "categories": read_categories(categories, names), "other": None if listed else other,
+        "epsilon": None if epsilon is None else positive(epsilon, "--epsilon"),
+        "rho": None if rho is None else positive(rho, "--rho"), "mechanism": "geometric" if rho is None else "gaussian",
+    }  # fmt: skip
+    if want:
+        _several(data, wanted, {**terms, "alike": alike}, plan=plan, budget=budget, analyst=analyst, save=save)
+        return
+    empty = layout(data.limitless(), side, above, terms["categories"], other=terms["other"], total=total)
+    priced = wpinq.sql(
+        f"EXPLAIN {empty.query}", {"records": empty.records}, keys=empty.groups,
+        **{word: terms[word] for word in ("epsilon", "rho", "mechanism")},
+    )  # fmt: skip
     if explain:
         typer.echo(f"{priced}\n{protects_line(empty.records._node)}")
         return
-    spender = data if bell is None else replace(data, rho=None)
-    records = (
-        spender.protect_to_spend(cost, bell)
-        if budget is None
-        else spender.protect_as_allowed(positive(budget, "--budget"))
-    )
-    counts = wpinq.table(
-        records, side, above, categories=values, other=outside, total=total, analyst=analyst, epsilon=cost, rho=bell,
-        mechanism=noise,
-    )  # fmt: skip
+    records = _spending(data, terms, budget)
+    counts = wpinq.table(records, side, above, total=total, analyst=analyst, **terms)
     if html is not None:
         counts.html(html, title)
     if save is not None:
         counts.save(save)
-    typer.echo("\n".join([*([title, ""] if title else []), repr(counts), budget_line(sources(records._node)[0].ledger),
-                          *(f"Written: {path}" for path in (html, save) if path is not None)]))  # fmt: skip
+    _tell([*([title, ""] if title else []), repr(counts)], records, [path for path in (html, save) if path is not None])
+
+
+def _check(want: list[str] | None, others: tuple[object, ...], *, plan: bool, alike: bool, save: Path | None) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        PlanError: They do not.
+    """
+    if (plan or alike) and not want:
+        raise PlanError(f"{'--plan' if plan else '--alike'}: is of several tables; name each of them: --want age,sex.")
+    if want and any(others):
+        raise PlanError("--want: takes no --down, --across, --explain, --html or --title; it has --plan and --save.")
+    if plan and save is not None:
+        raise PlanError("--plan: measures nothing that could be saved; leave out --save.")
+
+
+def _several(
+    data: Input, wanted: list[list[str]], terms: dict[str, Any], *, plan: bool, budget: str | None,
+    analyst: str | None, save: Path | None,
+) -> None:  # fmt: skip
+    """Plan several tables, and measure them unless the plan is all that is asked."""
+    import wpinq
+    from wpinq.apps.cli.show import protects_line
+
+    planned = wpinq.plan_tables(data.limitless(), wanted, **terms)
+    if plan:
+        typer.echo(f"{planned}\n{protects_line(planned.records._node)}")
+        return
+    records = _spending(data, terms, budget)
+    tables = wpinq.plan_tables(records, wanted, **terms).measure(analyst=analyst)
+    if save is not None:
+        tables.save(save)
+    _tell([repr(tables)], records, [] if save is None else [save])
+
+
+def _spending(data: Input, terms: dict[str, Any], budget: str | None) -> Collection:
+    """The records, protected to spend what the tables cost."""
+    spender = data if terms["rho"] is None else replace(data, rho=None)
+    if budget is None:
+        return spender.protect_to_spend(terms["epsilon"], terms["rho"])
+    return spender.protect_as_allowed(positive(budget, "--budget"))
+
+
+def _tell(lines: list[str], records: Collection, files: list[Path]) -> None:
+    """Print an answer, what is left of the budget, and which files were written."""
+    from wpinq.apps.cli.show import budget_line
+    from wpinq.core import sources
+
+    typer.echo(
+        "\n".join([*lines, budget_line(sources(records._node)[0].ledger), *(f"Written: {path}" for path in files)])
+    )
 
 
 def _columns(text: str) -> list[str]:

@@ -17,6 +17,8 @@ space", Communications in Statistics 7(14), 1978.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,8 +30,10 @@ NEAR = 1e-4
 """How near the sum of variances is to the least one, as a part of it, where Gaussian steps end."""
 EXTRA = 1.9
 """How much further than its minimum a step goes, where that is better."""
-STARTS = 6
-"""Random beginnings for Laplace noise."""
+TRIES = 100
+"""Steps from each beginning for Laplace noise; the best go on."""
+POWERS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0) * 2
+"""Of the number of its cells: what a margin costs in a greedy cover."""
 
 
 class Workload:
@@ -38,7 +42,7 @@ class Workload:
     Args:
         cube: All margins.
         importance: For each margin what the variance of one of its cells counts; 0 where it is not wanted.
-        allowed: For each margin whether it may be measured.
+        allowed: For each margin whether it may be measured, as all that are wanted may.
         gaussian: Whether weights are shares, of rho, or their squares, of epsilon.
     """
 
@@ -107,28 +111,41 @@ def best(workload: Workload) -> Floats:
     [0.0, 0.532, 0.468, 0.0]
     """
     everywhere = workload.allowed / workload.allowed.sum()
-    total, shares = workload.descended(everywhere)
-    for begin in () if workload.gaussian else _begins(workload, shares):
-        if np.isfinite(workload.error(begin)):
-            total, shares = min((total, shares), workload.descended(begin), key=lambda result: result[0])
-    return _pruned(workload, total, shares)
-
-
-def _begins(workload: Workload, shares: Floats) -> list[Floats]:
-    """Shares to begin with: the wanted margins, the largest alone, those for Gaussian noise, and some by chance."""
-    wanted = (workload.importance > 0).astype(np.float64)
-    largest = wanted * (workload.cube.supersets(wanted) == 1)
-    every = workload.cube.margin(
-        column for margin in np.flatnonzero(wanted) for column in workload.cube.columns(int(margin))
+    if workload.gaussian:
+        return _pruned(workload, *workload.descended(everywhere))
+    begins = [everywhere, *_covers(workload), *_begins(workload)]
+    first = sorted((workload.descended(begin, TRIES) for begin in begins), key=lambda result: result[0])
+    return _pruned(
+        workload, *min((workload.descended(shares) for _, shares in first[:3]), key=lambda result: result[0])
     )
-    whole = np.arange(len(wanted)) == every
+
+
+def _begins(workload: Workload) -> list[Floats]:
+    """Shares to begin with: the wanted margins, those for Gaussian noise, and some by chance."""
+    wanted = (workload.importance > 0).astype(np.float64) * workload.allowed
     gaussian = Workload(workload.cube, workload.importance, workload.allowed, gaussian=True)
     rng = np.random.default_rng(0)
-    likely = workload.allowed * workload.cube.supersets(np.maximum(wanted, whole))
-    random = [np.where(likely > 0, rng.exponential(size=len(wanted)) ** 4, 0) for _ in range(STARTS)]
-    begins = [wanted, largest, whole, shares, gaussian.descended(shares, 300)[1], *random]
-    allowed = [begin * workload.allowed for begin in begins]
-    return [begin / begin.sum() for begin in allowed if begin.sum() > 0]
+    random = [np.where(workload.allowed, rng.random(len(wanted)) ** power, 0) for power in (1, 1, 4, 16)]
+    begins = [wanted, gaussian.descended(workload.allowed / workload.allowed.sum(), TRIES)[1], *random]
+    return [begin / begin.sum() for begin in begins]
+
+
+def _covers(workload: Workload) -> Iterator[Floats]:
+    """Equal shares of few margins that tell all wanted tables: greedily, those first that tell most for their cells.
+
+    Of Laplace noise two margins cost each four times the variance, so few larger ones are often better than many.
+    """
+    cube, rng = workload.cube, np.random.default_rng(1)
+    for power in POWERS:
+        prices = cube.cells**power * np.exp(0.01 * rng.random(len(cube.cells)))
+        left, cover = (workload.importance > 0).astype(np.float64), np.zeros(len(cube.cells))
+        while left.any():
+            gains = np.where(workload.allowed, cube.subsets(left) / prices, 0)
+            margin = int(gains.argmax())
+            cover[margin] = 1
+            numbers = np.arange(len(left))
+            left[numbers & margin == numbers] = 0
+        yield cover / cover.sum()
 
 
 def _pruned(workload: Workload, total: float, shares: Floats) -> Floats:

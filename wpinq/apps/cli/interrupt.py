@@ -20,20 +20,21 @@ def interruptible() -> None:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Let an interrupt end the process, also where a thread waits for a line of input, which nothing ends."""
+    """Let a signal end the process, also where a thread waits for a line of input, which nothing ends."""
 
-    def end(*_: object) -> None:
+    def end(number: int, _: object) -> None:
         os.write(2, f"wpinq: {STOPPED}\n".encode())
-        os._exit(130)
+        os._exit(128 + number)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, end)
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -34,6 +34,18 @@ OPERATIONS = (*OBSERVING, *ASKING, *MEASURING, *CURATING, *RELEASES)
 """All that can be asked."""
 
 
+def site_of(catalogue: Catalogue, tokens: Tokens) -> Site:
+    """What handlers share.
+
+    Args:
+        catalogue: What is served.
+        tokens: Who may ask.
+    """
+    limits = catalogue.config.limits
+    desk = Desk(limits.waiting, limits.held, limits.memory)
+    return Site(catalogue, tokens, desk, Entrance(tokens, catalogue.config))
+
+
 def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     """The server as an ASGI application.
 
@@ -46,9 +58,7 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     async def openapi(_: Request) -> Response:
         return Response(content, media_type=JSON)
 
-    limits = catalogue.config.limits
-    entrance = Entrance(tokens, catalogue.config)
-    site = Site(catalogue, tokens, Desk(limits.waiting, limits.held, limits.memory), entrance)
+    site, limits = site_of(catalogue, tokens), catalogue.config.limits
     routes = [operation.route(site) for operation in OPERATIONS]
     agents = Agents(site, OPERATIONS) if catalogue.config.server.agents else None
     if agents is not None:
@@ -70,7 +80,7 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
             Route("/api/metrics", metrics(site)),
             *pages(site, OPERATIONS),
         ],
-        middleware=[Middleware(Door, entrance=entrance, limits=limits)],
+        middleware=[Middleware(Door, entrance=site.entrance, limits=limits)],
         exception_handlers={HTTPException: respond},
     )
     result.router.redirect_slashes = False  # it would send a client, with its token, to whatever Host a request named

@@ -79,8 +79,8 @@ class Tokens:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, threading.Lock()
         self._store: sqlite3.Connection | None = None
+        self._path, self._lock = path, threading.Lock()
         self._state: tuple[int, ...] = ()
         self._known: dict[str, tuple[bytes, bytes, Grant] | None] = {}
         self._data_version = -1
@@ -90,6 +90,9 @@ class Tokens:
             with closing(sqlite3.connect(path, timeout=WAIT, isolation_level=None)) as store:
                 store.execute(TABLE)
 
+    def __del__(self) -> None:
+        self._forget()  # Python 3.13 warns of a connection that nobody closes
+
     def make(
         self, analyst: str, data: Sequence[str], expires: dt.datetime, *, curator: bool = False
     ) -> tuple[str, Grant]:
@@ -98,8 +101,7 @@ class Tokens:
         Raises:
             PlanError: The analyst's name has odd characters.
         """
-        if not ANALYST.fullmatch(analyst):
-            raise PlanError(f"an analyst's name is letters, digits, spaces and . _ @ -: {analyst[:60]!r} is none.")
+        insist_on_analyst(analyst)
         grant = Grant(secrets.token_hex(8), analyst, tuple(sorted(set(data))), _now(), expires, curator)
         secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
         salt = secrets.token_bytes(SALT)
@@ -199,6 +201,16 @@ class Tokens:
             missing = isinstance(error, FileNotFoundError)
             what = "is missing" if missing else f"cannot be read or written as tokens ({type(error).__name__})"
             raise SourceError(f"{self._path}: {what}, so no token counts; put it back, or name another one.") from None
+
+
+def insist_on_analyst(name: str) -> None:
+    """Insist on a name that an analyst can have.
+
+    Raises:
+        PlanError: It has odd characters.
+    """
+    if not ANALYST.fullmatch(name):
+        raise PlanError(f"an analyst's name is letters, digits, spaces and . _ @ -: {name[:60]!r} is none.")
 
 
 def purpose(release: str) -> str:

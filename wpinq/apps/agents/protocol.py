@@ -28,8 +28,9 @@ def server(desk: Desk | Callable[[Any], Desk]) -> Server[Any]:
     """
     import anyio
     import anyio.to_thread
+    from mcp import MCPError
     from mcp.server.lowlevel import Server
-    from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+    from mcp.types import INVALID_PARAMS, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 
     listed = ListToolsResult(
         tools=[
@@ -50,8 +51,11 @@ def server(desk: Desk | Callable[[Any], Desk]) -> Server[Any]:
         return listed
 
     async def call(context: Any, request: Any) -> CallToolResult:
+        tool = TOOLS.get(request.name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"there is no such tool; there are {', '.join(TOOLS)}.")
         own_desk = desk if isinstance(desk, Desk) else desk(context.request.scope)
-        answer = partial(own_desk.call, request.name, request.arguments)
+        answer = partial(own_desk.call, tool, request.arguments)
         answer_, refused = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=threads)
         text = msgspec.json.encode(answer_)
         return CallToolResult(
@@ -69,11 +73,26 @@ def over_stdio(desk: Desk) -> None:
     """Serve one agent over standard input and output, until the input ends."""
     import anyio
     from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
+    from mcp.types import INVALID_REQUEST, ErrorData, JSONRPCError
+
+    problem = ErrorData(code=INVALID_REQUEST, message="this is no message of JSON-RPC 2.0, in UTF-8 on one line.")
 
     async def run() -> None:
         made = server(desk)
-        async with stdio_server() as (reads, writes):
-            await made.run(reads, writes, made.create_initialization_options())
+        heard, hears = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with stdio_server() as (reads, writes), anyio.create_task_group() as tasks:
+
+            async def relay() -> None:  # the library tells nobody of what it cannot read
+                async with heard:
+                    async for message in reads:
+                        if isinstance(message, Exception):
+                            await writes.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=problem)))
+                        else:
+                            await heard.send(message)
+
+            tasks.start_soon(relay)
+            await made.run(hears, writes, made.create_initialization_options())
 
     anyio.run(run)
 

@@ -18,7 +18,7 @@ import msgspec
 
 from wpinq.apps.remote import wire
 from wpinq.apps.remote.transport import quoted
-from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
+from wpinq.errors import BudgetError, ExactnessError, PlanError, SourceError, WpinqError
 from wpinq.exact import exact
 
 QUESTIONS = 20
@@ -112,13 +112,24 @@ class Look(wire.Request, frozen=True, kw_only=True):
 def schema(request: type[wire.Request]) -> dict[str, Any]:
     """The JSON schema of what a tool takes, an object at its root as the protocol wants it.
 
-    >>> schema(Nothing)["type"], schema(Ask)["required"]
-    ('object', ['query', 'epsilon'])
+    What may be left out may be null too, which it does not say: hosts take a value's type from it, where there is one.
+
+    >>> schema(Nothing)["type"], schema(Ask)["required"], schema(Ask)["properties"]["at_most"]["type"]
+    ('object', ['query', 'epsilon'], 'integer')
     """
-    parts = msgspec.json.schema(request)
-    definitions = parts["$defs"]
-    root = dict(definitions.pop(request.__name__))
+    definitions = {name: _without_null(part) for name, part in msgspec.json.schema(request)["$defs"].items()}
+    root = definitions.pop(request.__name__)
     return root | ({"$defs": definitions} if definitions else {})
+
+
+def _without_null(part: dict[str, Any]) -> dict[str, Any]:
+    """A class's schema, of whose fields none says that it may be null."""
+    fields = part["properties"]
+    for name, field in fields.items():
+        kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+        if "default" in field and len(kinds) == 1:
+            fields[name] = kinds[0]
+    return part
 
 
 T = TypeVar("T")
@@ -219,10 +230,9 @@ class Desk:
         self.server, self._per_minute, self._most = server, per_minute, most
         self._payments = payments or Payments()
 
-    def call(self, name: str, arguments: dict[str, Any] | None) -> tuple[dict[str, Any], bool]:
+    def call(self, tool: Tool, arguments: dict[str, Any] | None) -> tuple[dict[str, Any], bool]:
         """Answer a call, and say whether it was refused; whatever goes wrong is an answer too."""
         try:
-            tool = _tool(name)
             return tool.call(self, _read(tool, arguments)), False
         except WpinqError as error:
             return {"refused": str(error), **self.instead(error)}, True
@@ -267,6 +277,8 @@ class Desk:
         try:
             if isinstance(error, RefusedHereError):
                 return {"would_be_answered": error.instead}
+            if isinstance(error, ExactnessError):
+                return {"would_be_answered": "amounts such as 0.1, '0.1' or '1/10'."}
             if isinstance(error, BudgetError):
                 advice = (
                     "what costs no more than is left, both `own` and `left`; what was charged before, which is free."
@@ -278,12 +290,6 @@ class Desk:
         except WpinqError:
             pass  # the first error is what is told
         return {"would_be_answered": "what `data` lists; or the same call, later: what was charged is free."}
-
-
-def _tool(name: str) -> Tool:
-    if name not in TOOLS:
-        raise RefusedHereError("there is no such tool.", f"the tools {', '.join(TOOLS)}.")
-    return TOOLS[name]
 
 
 def _read(tool: Tool, arguments: dict[str, Any] | None) -> Any:

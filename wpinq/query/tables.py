@@ -166,8 +166,14 @@ class Tables:
 
     @property
     def names(self) -> str:
-        """All columns, for messages."""
-        return ", ".join(f"{alias}.{name}" for alias, columns in self._columns.items() for name in columns)
+        """All columns, for messages: in quotes where a query needs them, so that no name reads as our sentence."""
+        from sqlglot import exp
+
+        return ", ".join(
+            f"{alias}.{name if name.isidentifier() else exp.to_identifier(name, quoted=True).sql('postgres')}"
+            for alias, columns in self._columns.items()
+            for name in columns
+        )
 
     def has(self, node: Any) -> bool:
         """Whether a column, as it is written, is one of these tables, or of several of them."""

@@ -170,13 +170,13 @@ class _Subquery(Reads):
         qualify = self.select.args.get("qualify")
         items = [self.outputs.in_expression(qualify.this)] if qualify is not None else []
         items = [self.canonical(item) for item in (*self.selected, *items)]
-        found_windows = [part for item in items for part in item.find_all(exp.Window)]
-        if not found_windows and qualify is None:
+        windows = [part for item in items for part in item.find_all(exp.Window)]
+        if not windows and qualify is None:
             return
         rows = self.filtered()
-        if not found_windows or self.select.args.get("group") or not isinstance(rows, Collection):
+        if not windows or self.select.args.get("group") or not isinstance(rows, Collection):
             raise PlanError(f"{CALL}: {shown(self.select)}: {WITHIN_A_PERSON}, of records and not of groups.")
-        rows, columns = computed(rows, found_windows, self.tables.translator.term)
+        rows, columns = computed(rows, windows, self.tables.translator.term)
         self.tables.windowed(rows, dict(columns.values()))
 
         def named(part: Any) -> Any:

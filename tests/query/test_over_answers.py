@@ -83,3 +83,12 @@ def test_the_ends_of_an_interval_are_columns():
     answer = wpinq.sql(query, {"v": protected(MANY, "v")}, epsilon=1, keys=["a"])
     table = answer.table(0.95)
     assert answer.frame.select("low", "high").row(0) == table.select("low_", "high_").row(0)
+
+
+@pytest.mark.parametrize(("counted", "many"), [
+    ("COUNT(DISTINCT (id, x))", 7), ("COUNT(DISTINCT (id, x)) FILTER (WHERE id < 3)", 3), ("COUNT(DISTINCT id)", 4),
+])  # fmt: skip
+def test_a_row_counts_whatever_it_holds(counted, many):
+    rows = A.with_columns(pl.col("x").fill_nan(None))
+    assert exact(f"SELECT {counted} FROM a", a=rows) == [(many,)]
+    assert wpinq.sql(f"SELECT {counted} FROM a", {"a": protected(rows, "a")}, epsilon=FAR).rows == ((many,),)

@@ -27,6 +27,11 @@ SAME = {
     **dict.fromkeys(("ANON_SUM", "ANON_SUM_WITH_BOUNDS"), "Sum"),
 }
 """Aggregates by the names that other databases and libraries give them."""
+ROW = "row"
+"""What a DISTINCT of a row is marked with, and how many of its first values are no part of it.
+
+A row counts, whatever it holds; what is no part of it must not be NULL.
+"""
 SAFE = {"SafeAdd": "Add", "SafeSubtract": "Sub", "SafeMultiply": "Mul", "SafeDivide": "Div"}
 """Operations that give NULL where others raise, as all do here."""
 MINUS = re.compile(r"\bMINUS\b(?=[\s(]+SELECT\b)", re.IGNORECASE)
@@ -120,7 +125,9 @@ def _renamed(node: Any) -> Any:
     if kind == "If" and type(node.parent).__name__ != "Case":
         return exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args.get("false"))
     if kind == "Distinct" and [type(part).__name__ for part in node.expressions] == ["Tuple"]:
-        return exp.Distinct(expressions=node.expressions[0].expressions)
+        row = exp.Distinct(expressions=node.expressions[0].expressions)
+        row.meta[ROW] = 0
+        return row
     if kind == "EQ" and type(node.expression).__name__ == "Any":
         query = node.expression.this
         return exp.In(this=node.this, query=query) if isinstance(query, exp.Query) else node
@@ -180,6 +187,9 @@ def _unfiltered(node: Any) -> Any:
         return node
     aggregate, test = node.this.copy(), node.expression.this
     operand = next((entry for entry in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)
+    if ROW in operand.meta:
+        operand.set("expressions", [exp.Literal.number(1), *operand.expressions])
+        operand.meta[ROW] = 1
     for item in operand.expressions or [operand.this]:
         value = exp.Literal.number(1) if type(item).__name__ == "Star" else item.copy()
         copied(test, CALL, lambda: shown(test))

@@ -26,7 +26,7 @@ from wpinq.core.runs.timeline import live_log, refuse_windows
 from wpinq.errors import PlanError
 from wpinq.query.aggregates import DISTINCT, LISTED, NOISY, Number, read, with_joint_quantiles
 from wpinq.query.bounds import Limits
-from wpinq.query.clauses import label, limits_of, plain_select
+from wpinq.query.clauses import ROW, label, limits_of, plain_select
 from wpinq.query.datetimes import TIMES, as_number
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.google import google
@@ -187,7 +187,9 @@ class _Select(Reads):
         if (distinct and what.args.get("on")) or count.expressions or not expressions:
             raise PlanError(f"{CALL}: {shown(count)}: {LISTED}.")
         terms = [self.tables.translator.term(self.canonical(item)).value for item in expressions]
-        filtered = after_bound(filtered, reduce(and_, [term.is_not_null() for term in terms]))
+        needed = terms[: what.meta[ROW]] if ROW in what.meta else terms
+        if needed:
+            filtered = after_bound(filtered, reduce(and_, [term.is_not_null() for term in needed]))
         if not distinct:
             rows: Collection = self.rows(filtered, names)
             return rows

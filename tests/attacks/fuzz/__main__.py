@@ -17,7 +17,7 @@ from importlib import import_module
 
 from attacks.fuzz.fuzzer import Fuzzer
 
-NAMES = ("cases", "lengths", "divergences", "queries", "zones", "restarts", "readers", "streams", "served")
+NAMES = ("cases", "lengths", "divergences", "queries", "databases", "zones", "restarts", "readers", "streams", "served")
 """Of the fuzzers, each a `FUZZER` in the module of its name; only the one that is asked for is imported."""
 
 

@@ -346,6 +346,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM people
 SELECT ANON_SUM(age CLAMPED BETWEEN 0 AND 120) FROM people
 SELECT COUNT(*, contribution_bounds_per_group => (0, 10)) FROM people
 SELECT SUM(n) FROM (SELECT id, page, ROW_NUMBER() OVER (PARTITION BY id ORDER BY spent) AS n FROM visits) AS t
+SELECT sex, COUNT(*) FROM people GROUP BY sex UNION ALL SELECT 'all', COUNT(*) FROM people
 -- refused
 SELECT AGE(born) AS a, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
 SELECT MD5(town) AS m, COUNT(*) FROM people GROUP BY 1 -> The list: wpinq sql --functions
@@ -392,4 +393,3 @@ SELECT TOP 5 PERCENT educ, COUNT(*) FROM people GROUP BY educ -> write TOP 10, o
 SELECT educ, COUNT(*) FROM people GROUP BY educ ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES -> write FETCH FIRST 10 ROWS ONLY
 SELECT ANON_QUANTILES(age, 4) FROM people -> write PERCENTILE_CONT(x, 0.25) for each share
 SELECT sex, COUNT(*) AS n FROM people GROUP BY sex QUALIFY ROW_NUMBER() OVER (ORDER BY n DESC) = 1 -> HAVING, or ORDER BY with LIMIT
-SELECT sex, COUNT(*) FROM people GROUP BY sex UNION ALL SELECT 'all', COUNT(*) FROM people -> GROUP BY ROLLUP

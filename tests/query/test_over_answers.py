@@ -92,3 +92,37 @@ def test_a_row_counts_whatever_it_holds(counted, many):
     rows = A.with_columns(pl.col("x").fill_nan(None))
     assert exact(f"SELECT {counted} FROM a", a=rows) == [(many,)]
     assert wpinq.sql(f"SELECT {counted} FROM a", {"a": protected(rows, "a")}, epsilon=FAR).rows == ((many,),)
+
+
+def united(query, **words):
+    table = protected(MANY, "v", unit=wpinq.users("id", at_most=1))
+    return table._node.data.ledger.spent, lambda: wpinq.sql(query, {"v": table}, bounds={"n": (0, 3)}, **words)
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT page, COUNT(*) AS c FROM v GROUP BY page UNION ALL SELECT 'all', COUNT(*) FROM v",
+    "WITH z AS (SELECT * FROM v WHERE n > 1) SELECT COUNT(*) AS c, 1.5 FROM z UNION ALL SELECT SUM(n), 2 FROM z "
+    "UNION ALL (SELECT COUNT(DISTINCT page), 3 FROM z)",
+])  # fmt: skip
+def test_union_all_puts_answers_one_below_the_other_and_charges_what_was_asked(query):
+    spent, ask = united(query, epsilon=3000, delta="1e-4")
+    answer = ask()
+    rounded = [tuple(round(x) if isinstance(x, float) and x > 2 else x for x in row) for row in answer.rows]
+    assert sorted(rounded) == sorted(exact(query, v=MANY))
+    assert spent()[0] == 3000
+    assert spent()[1] <= 1e-4
+    assert any(ends is not None for ends in answer.intervals[0])
+
+
+@pytest.mark.parametrize(("query", "reason", "words"), [
+    ("SELECT COUNT(*), 1 FROM v UNION ALL SELECT COUNT(*), 'a' FROM v", "of the same types", {}),
+    ("SELECT COUNT(*) FROM v UNION ALL SELECT COUNT(*), 1 FROM v", "has as many", {}),
+    ("SELECT COUNT(*) FROM v UNION ALL SELECT page, COUNT(*) FROM v GROUP BY 1", "delta", {}),
+    ("SELECT COUNT(*) FROM v UNION ALL SELECT COUNT(*) FROM v ORDER BY 1", "order the rows", {}),
+    ("SELECT COUNT(*) FROM v UNION ALL SELECT COUNT(*) FROM v", "are of one SELECT", {"keys": {"page": ["a"]}}),
+])  # fmt: skip
+def test_union_all_that_is_refused_charges_nothing(query, reason, words):
+    spent, ask = united(query, epsilon=1, **words)
+    with pytest.raises(PlanError, match=reason):
+        ask()
+    assert spent() == (0, 0)

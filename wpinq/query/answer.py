@@ -44,6 +44,7 @@ from wpinq.query.google import google
 from wpinq.query.prepare import prepare
 from wpinq.query.rows import finished, half_of
 from wpinq.query.statement import Statement
+from wpinq.query.united import branches, check_columns, stacked
 
 
 @takes(query=TEXT, tables=MAPPING, mechanism=NAME)
@@ -122,6 +123,11 @@ def sql(
     """
     shown = explains(query)
     epsilon, delta = google(query).with_terms(epsilon, delta)
+    parts = branches(shown or query)
+    if parts is not None:
+        alone = keys is not None or loss is not None or within is not None or at_most == "auto" or shown is not None
+        return _united(query, parts, rebounded(tables, at_most, per), refused=alone, epsilon=epsilon, rho=rho,
+                       delta=delta, mechanism=mechanism, bounds=bounds, name=name, analyst=analyst)  # fmt: skip
     tables, rest = rebounded(tables, at_most, per), epsilon
     first = settling(shown or query, tables, epsilon=epsilon, keys=keys, bounds=bounds, analyst=analyst)
     if first is not None:
@@ -132,6 +138,30 @@ def sql(
         bounds=bounds, loss=loss, name=name, analyst=analyst,
     )  # fmt: skip
     return quote.charge() if shown is None else quote.explained(None if first is None else first.automatic.quote)
+
+
+def _united(
+    query: str, parts: Sequence[str], tables: Mapping[str, Any], *, refused: bool, epsilon: Any, rho: Any, delta: Any,
+    **more: Any,
+) -> Answer:  # fmt: skip
+    """Answer the SELECTs of a UNION ALL, which share what is asked for equally and are charged together."""
+    if refused:
+        raise PlanError(f"{CALL}: UNION ALL of answers is asked with epsilon= or rho=, and delta= for groups: "
+                        "keys=, within=, loss=, at_most='auto' and EXPLAIN are of one SELECT.")  # fmt: skip
+    share = {
+        key: None if value is None else positive(value, f"{CALL}({key}=...)") / len(parts)
+        for key, value in (("epsilon", epsilon), ("rho", rho), ("delta", delta))
+    }
+    quotes = [
+        quoted(part, tables, epsilon=share["epsilon"], rho=share["rho"], delta=share["delta"], **more) for part in parts
+    ]
+    check_columns([each.statement for each in quotes])
+    made = commit([quote for each in quotes for quote in each.quotes])
+    answers, start = [], 0
+    for each in quotes:
+        answers.append(each.answer(made[start : start + len(each.quotes)]))
+        start += len(each.quotes)
+    return stacked(query, answers, made, sum((each.lost or Fraction(0) for each in quotes), Fraction(0)))
 
 
 @dataclass(frozen=True)

@@ -155,6 +155,8 @@ def test_it_is_saved_with_what_describes_it(tmp_path):
         result.save(tmp_path / "t.xlsx")
     with pytest.raises(PlanError, match="no table of the plan"):
         result.table("sex")
+    with pytest.raises(PlanError, match="was not measured"):
+        result.cells(("sex", "region", "person"))
     with pytest.raises(PlanError, match="strictly between"):
         result.table("region", level=2)
 

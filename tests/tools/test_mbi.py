@@ -12,7 +12,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     mbi = pytest.importorskip("mbi", reason="mbi is not installed; .ci/tools tries it")
 
-from wpinq.tools.mbi import domain, marginal, table
+from examples import planned_tables as survey
+from wpinq.tools.mbi import domain, marginal, marginals, table
 
 VALUES = {"sex": ["f", "m"], "age": range(3), "town": ["north", "south"]}
 TRUTH = np.array([[[40, 10], [30, 0], [20, 0]], [[0, 5], [0, 15], [0, 80]]])
@@ -33,6 +34,24 @@ def test_all_cells_are_there_in_the_order_of_mbi(people):
     seen = mbi.Dataset({"sex": np.array([1]), "age": np.array([2]), "town": np.array([0])}, domain(VALUES))
     assert found.query(seen.project(found.clique)).tolist() == [0, 0, 0, 0, 0, 1]
     assert table(seen).rows() == [("m", 2, "north")]
+
+
+def test_what_was_bought_for_planned_tables_is_all_that_mbi_takes(people):
+    kinds = {"sex": ["f", "m"], "age": [0, 1, 2], "town": ["north", "south"]}
+    plan = wpinq.plan_tables(people, ["age", ("sex", "town"), ()], categories=kinds, epsilon=100, other=None)
+    tables = plan.measure()
+    found = marginals(tables)
+    assert [one.clique for one in found] == list(plan.shares)
+    for one in found:
+        axes = tuple(axis for axis, name in enumerate(kinds) if name not in one.clique)
+        assert one.noisy_measurement.tolist() == pytest.approx(TRUTH.sum(axis=axes).ravel().tolist(), abs=2)
+        assert one.stddev == tables.measurements[one.clique].stddev
+
+
+def test_a_file_drawn_from_planned_tables_is_near_to_the_truth():
+    records = survey.made_up(1000)
+    drawn = survey.synthetic(survey.planned(records).measure())
+    assert drawn.columns == list(survey.KINDS) and survey.distance(records, drawn) < 0.2
 
 
 def test_the_block_of_the_page_draws_a_table(people, block):

@@ -8,8 +8,8 @@ so far (Jensen's inequality); so no step makes it worse.
 
 Of mechanisms that add independent noise to margins this is the best for Gaussian noise, as in HDMM (`OPT_M`). Noise on
 residuals themselves (ResidualPlanner) is the best of all: `bound` tells how good, and nothing that is drawn for margins
-one by one reaches it. The gap is 0.1% to 3.5% of the error on the domains that both published on, 8% on 14 columns of
-10 values, and 15% on 14 columns of two.
+one by one reaches it. The gap is 0.1% to 3.5% of the error on the domains of people that both published on, up to 8% on
+15 columns of 10 values, and 10% to 16% on 14 columns of two (`tests/benchmarks/bench_plans.py`).
 
 Source: as `cube.py`; steps as in Silvey, Titterington, Torsney, "An algorithm for optimal designs on a design
 space", Communications in Statistics 7(14), 1978.

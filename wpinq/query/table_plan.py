@@ -194,10 +194,24 @@ class PlannedTables:
     @cached_property
     def _estimates(self) -> dict[int, Floats]:
         plan = self.plan
-        measured = {plan.number(names): self._cells(names) for names in self.measurements}
+        measured = {plan.number(names): self.cells(names) for names in self.measurements}
         return plan.cube.least_squares(measured, plan.weights, map(plan.number, plan.wanted))
 
-    def _cells(self, names: Names) -> Floats:
+    @takes(columns=NAMES)
+    def cells(self, columns: str | Iterable[str]) -> Floats:
+        """The noisy counts of a margin as they were measured: an axis for each of its columns, in the plan's order.
+
+        Args:
+            columns: Those of a margin that was measured.
+
+        Raises:
+            PlanError: It was not measured.
+            SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
+        """
+        wanted = {columns} if isinstance(columns, str) else {*columns}
+        names = next((names for names in self.measurements if {*names} == wanted), None)
+        if names is None:
+            raise PlanError("cells(columns=...): it was not measured; measurements has the columns of what was.")
         bins = self._rows(names) if names else ["all"]
         shape = [len(self.plan.categories[name]) for name in names]
         return np.asarray(self.measurements[names].observe_many(bins), np.float64).reshape(shape)

@@ -15,6 +15,7 @@ from mbi import Domain, LinearMeasurement
 
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.errors import PlanError
+from wpinq.query import PlannedTables
 
 MOST = 1 << 24
 """Cells of a marginal."""
@@ -54,6 +55,23 @@ def marginal(measurement: Measurement, values: Mapping[str, Sequence[Any]]) -> L
     columns = zip(names, indices, strict=True)
     cells = pl.DataFrame([pl.Series(name, list(values[name])).gather(index) for name, index in columns])
     return LinearMeasurement(measurement.observe_many(cells).astype(float), names, measurement.stddev)
+
+
+def marginals(tables: PlannedTables) -> list[LinearMeasurement]:
+    """All that was measured for planned tables, as mbi takes it; it costs nothing more.
+
+    A total that was measured by itself is the marginal of no columns.
+
+    Args:
+        tables: What `plan.measure()` gave; `domain(tables.plan.categories)` is their domain.
+
+    Raises:
+        SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
+    """
+    return [
+        LinearMeasurement(tables.cells(names).ravel(), names, measured.stddev)
+        for names, measured in tables.measurements.items()
+    ]
 
 
 def table(synthetic: Any) -> pl.DataFrame:

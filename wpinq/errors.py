@@ -108,6 +108,7 @@ class ExtraError(WpinqError, ImportError):
 
 
 EXTRAS = {
+    "audit": ("jax_privacy",),
     "graphs": ("networkx",),
     "kafka": ("confluent_kafka",),
     "mbi": ("mbi",),

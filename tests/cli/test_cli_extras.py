@@ -61,7 +61,7 @@ def test_extras_bring_what_is_looked_for():
 
     for extra, names in EXTRAS.items():
         assert not [name for name in names if name not in brought(extra) or name in core], extra
-    tried_apart = {"mbi", "openlineage", "dagster", "dbt", "airflow", "docs", "peers", "dev", "spark"}
+    tried_apart = {"audit", "mbi", "openlineage", "dagster", "dbt", "airflow", "docs", "peers", "dev", "spark"}
     assert set(re.search(r"wpinq\[(.*?)\]", extras["dev"][0])[1].split(",")) == set(extras) - tried_apart
 
 

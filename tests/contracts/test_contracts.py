@@ -43,7 +43,7 @@ def times(weights, factor):
 
 def test_every_exported_operator_is_under_contract():
     missing = set(operators.__all__) - {name.split(":")[0] for name in STEPS} - {"at_most"}  # of people alone
-    assert not missing, f"{sorted(missing)}: a line each in UNARY or BINARY of tests/algebra.py"
+    assert not missing, f"{sorted(missing)}: a line each in UNARY or BINARY of wpinq/testing/checks/steps.py"
 
 
 def small(*inputs):

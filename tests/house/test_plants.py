@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 from mutation.mutants import mutants
-from mutation.plants import PLANTS, RULES, planted
+from mutation.plants import PLANTS, RULES
 from mutation.rooms import ROOMS, SHARE
+
+from wpinq.testing.checks import plants, run
+from wpinq.testing.checks.plants import planted
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +21,12 @@ def test_a_plant_fits_the_code_and_its_test_is_there(name):
     file, _, test = plant.test.partition("::")
     assert (ROOT / file).exists()
     assert not test or f"def {test}(" in (ROOT / file).read_text()
+
+
+def test_plants_that_are_shipped_fit_the_code_and_every_check_has_one():
+    for plant in plants.PLANTS.values():
+        compile(planted(run.PACKAGE, plant), plant.file, "exec")
+    assert {plant.check for plant in plants.PLANTS.values()} == set(run.CHECKS)
 
 
 def test_every_rule_has_a_plant():

@@ -27,8 +27,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from mutants import Mutant, mutants  # noqa: E402
-from plants import PLANTS, planted  # noqa: E402
+from plants import PLANTS  # noqa: E402
 from rooms import ROOMS, SHARE  # noqa: E402
+
+from wpinq.testing.checks.plants import planted  # noqa: E402
 
 ROOT = HERE.parents[1]
 SECONDS, EACH = 1800, 120

@@ -121,13 +121,14 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "What it may cost": ("budget", "ledger", "delta", "rho", "ledger_delta", "ledger_rho", "accounting",
                          "repeat", "analyst"),
     "A stream": ("follow", "every", "lateness", "keep", "recover", "to", "status", "metrics", "listen"),
-    "Where answers go": ("html", "title", "save", "json", "plot", "synthesize", "processes", "index"),
+    "Where answers go": ("html", "title", "save", "json", "plot", "synthesize", "out", "processes", "index"),
+    "An audit": ("itself", "minutes", "cases", "seconds"),
 }  # fmt: skip
 """Options by subject, in the order of the help; what stands nowhere is under Others."""
 MOST = {
     "unit", "at_most", "source", "where", "columns", "format", "of", "down", "across", "categories", "observe", "keys",
     "bounds", "epsilon", "budget", "ledger", "follow", "every", "recover", "listen", "html", "save", "json", "plot",
-    "synthesize", "explain",
+    "synthesize", "explain", "itself", "minutes", "out",
 }  # fmt: skip
 """What `--help` says."""
 

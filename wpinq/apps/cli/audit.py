@@ -1,4 +1,7 @@
-"""`wpinq audit`: search for a privacy unit that a dataflow script shows more of than it is charged for."""
+"""`wpinq audit`: search for a privacy unit that a dataflow script shows more of than it is charged for.
+
+With `--self` it is wpinq that is audited, and no script.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.scripts.script import find, load
 from wpinq.core import Kind
+from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
     from wpinq.testing import Audit
@@ -23,11 +27,19 @@ OTHERS = ("1", "2")
 """Orders of sets that two further processes have."""
 
 
+Json = Annotated[
+    Path | None, typer.Option(help="With --self: write it as JSON too.", metavar="FILE", show_default=False)
+]
+Html = Annotated[
+    Path | None, typer.Option(help="With --self: write it as a page too.", metavar="FILE", show_default=False)
+]
+
+
 @arguments.over(arguments.records)
 def audit(
-    dataflow: options.DataflowName,
-    data: Input,
     *,
+    dataflow: options.AuditedName = "",
+    data: Input,
     source: options.ColumnsOf = "",
     cases: Annotated[int, typer.Option(help="How many pairs of neighbours to try.", min=1)] = 200,
     seconds: Annotated[float, typer.Option(help="Stop after as many seconds.", min=0)] = 60.0,
@@ -36,6 +48,14 @@ def audit(
         Path | None,
         typer.Option(help="Write what is found here, as a script that runs.", metavar="FILE", show_default=False),
     ] = None,
+    itself: Annotated[
+        bool, typer.Option("--self", help="Audit wpinq instead: its noise, operators, charges, and planted faults.")
+    ] = False,
+    minutes: Annotated[
+        float, typer.Option(help="With --self: about how long; longer tries more.", min=0.5, max=600)
+    ] = 2.0,
+    json: Json = None,
+    html: Html = None,
     digest: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Search for a person or record that a dataflow script shows more of than it is charged for.
@@ -43,6 +63,16 @@ def audit(
     Records are made up from the columns; no protected record is read, and nothing is charged. It ends with 1 where
     something is found.
     """
+    if itself:
+        if dataflow:
+            raise PlanError("audit --self: audits wpinq, and takes no DATAFLOW; leave one of the two out.")
+        _wpinq(minutes, json, html)
+        return
+    if not dataflow:
+        raise PlanError("audit: takes the DATAFLOW to audit, a script or its name; or --self, to audit wpinq.")
+    for option, path in (("--json", json), ("--html", html)):
+        if path is not None:
+            raise PlanError(f"audit {option}: goes with --self; --out writes what is found in a dataflow.")
     from wpinq.apps.cli.outputs import check_outputs, write_text
     from wpinq.progress.bars import bar
     from wpinq.testing import auditing
@@ -65,6 +95,24 @@ def audit(
         write_text("--out", out, result.program)
         typer.echo(f"Written: {out}")
     if not result or _differs(result):
+        raise typer.Exit(1)
+
+
+def _wpinq(minutes: float, json: Path | None, html: Path | None) -> None:
+    """Audit the package itself, and end with 1 where something is wrong or a planted fault was not found."""
+    from wpinq.apps.cli.outputs import check_outputs, write_text
+    from wpinq.progress.bars import bar
+    from wpinq.testing.checks import run
+
+    check_outputs({"--json": (json, (".json",)), "--html": (html, (".html",))})
+    with bar("checks", run.many()) as progress:
+        report = run.audited(minutes, progress or (lambda _: None))
+    typer.echo(str(report))
+    for option, path, text in (("--json", json, report.json()), ("--html", html, report.page())):
+        if path is not None:
+            write_text(option, path, text)
+            typer.echo(f"Written: {path}")
+    if not report:
         raise typer.Exit(1)
 
 

@@ -16,6 +16,15 @@ DataflowName = Annotated[
         show_default=False,
     ),
 ]
+AuditedName = Annotated[
+    str,
+    typer.Argument(
+        metavar="[DATAFLOW]",
+        help="A script that defines dataflow(views) -> dict of measurements, or the name of one that comes with wpinq: "
+        "page_views, degree_cdf, degree_sequence, degrees. Leave it out with --self.",
+        show_default=False,
+    ),
+]
 ColumnsOf = Annotated[
     str,
     typer.Argument(

@@ -11,6 +11,7 @@ import time
 from math import sqrt
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -164,8 +165,21 @@ def test_the_built_tutorial_shows_it(monkeypatch):
     monkeypatch.setattr(screen, "printed", lambda: "PRINTED\n")
     page = SimpleNamespace(file=SimpleNamespace(src_uri="tutorial.md"))
     tutorial = (ROOT / "wpinq" / "docs" / "tutorial.md").read_text()
-    assert "```text\nPRINTED\n```\n" in screen.on_page_markdown(tutorial, page)
+    assert "    ```text\n    PRINTED\n    ```\n" in screen.on_page_markdown(tutorial, page)
+    assert all(f"({name})" in tutorial for name in screen.SHOWN)
     assert "demo_screen.py" in (ROOT / ".docs" / "mkdocs.yml").read_text()
+
+
+def test_the_pictures_are_of_what_it_prints_now(monkeypatch):
+    """`python .docs/demo_screen.py` writes them anew, and so does a build of the site."""
+    monkeypatch.syspath_prepend(ROOT / ".docs")
+    screen = importlib.import_module("demo_screen")
+    made = screen.pictures()
+    assert set(made) == {path.name for path in screen.PICTURES.glob("demo-*.svg")}
+    for name, picture in made.items():
+        assert (screen.PICTURES / name).read_text() == picture, f"{name} is not what the demo prints now"
+        assert ElementTree.fromstring(picture).find("{*}title").text == screen.SHOWN[name][2]
+        assert re.search("https?://(?!www.w3.org/2000/svg)", picture) is None
 
 
 def test_what_comes_next_is_there():

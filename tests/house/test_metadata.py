@@ -57,3 +57,12 @@ def test_addresses_are_filled_in():
 def test_the_citation_has_the_version():
     cited = re.search(r"version = \{(.+?)\}", (ROOT / "wpinq" / "docs" / "installing.md").read_text())
     assert cited[1] == PROJECT["version"]
+    citation = dict(re.findall(r"^([\w-]+): (.+)$", (ROOT / ".docs" / "CITATION.cff").read_text(), re.MULTILINE))
+    assert citation["version"] == PROJECT["version"] and citation["license"] == PROJECT["license"]
+    assert {"cff-version", "message", "title", "type"} <= set(citation)
+
+
+def test_where_a_hole_is_told_leads_to_the_page_that_says_how():
+    told = (ROOT / ".github" / "SECURITY.md").read_text()
+    for page, heading in re.findall(r"\]\(\.\./(\S+?)#([\w-]+)\)", told):
+        assert f"\n## {heading.replace('-', ' ').capitalize()}\n" in (ROOT / page).read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sysconfig
 from pathlib import Path
@@ -18,7 +19,8 @@ class KernelsHook(BuildHookInterface[Any]):  # type: ignore[misc]  # hatchling i
         build = runpy.run_path(str(Path(self.root, "wpinq", "core", "kernels", "build.py")))
         if self.target_name != "wheel" or (made := build["compile_kernels"]()) is None:
             return
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        platform = os.environ.get("WPINQ_PLATFORM", here)  # `.ci/wheels` compiles for others too
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
         build_data["artifacts"].append(str(made.relative_to(self.root)))

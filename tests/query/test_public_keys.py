@@ -101,8 +101,6 @@ def test_such_a_join_moves_no_further_than_a_record(text, tables):
         ("z FROM p JOIN odd ON p.x > 3", "join ON an equality"),
         ("land FROM lands l JOIN t ON l.region = t.region AND l.land = nobody.x JOIN p ON p.town = t.town",
          "name the protected table in FROM"),
-        ("land FROM lands l JOIN t ON l.region = t.region AND land = 'I' JOIN p ON p.town = t.town",
-         "by equalities of table.column"),
         ("land FROM lands l LEFT JOIN t ON l.region = t.region JOIN p ON p.town = t.town", "name the protected table"),
         ("t.town FROM lands, t, p WHERE p.town = t.town", "name the protected table"),
         ("z FROM p JOIN odd ON p.town = odd.town OR odd.y = p.y", "join ON an equality"),

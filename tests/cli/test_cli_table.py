@@ -31,6 +31,21 @@ def test_a_table_of_people(wpinq, staff, tmp_path, remaining):
     assert (again.code, remaining(ledger)) == (0, 0) and "200" in again.out
 
 
+def test_sums_means_and_medians_are_priced_before_they_are_charged(wpinq, staff, tmp_path, remaining):
+    values, ledger = tmp_path / "values.json", tmp_path / "ledger"
+    values.write_text('{"team": ["HR", "IT"]}')
+    numbers = ("--sum", "floor", "--mean", "floor", "--median", "floor", "--bounds", "floor=0..1")
+    asked = ("table", staff, "--columns", "person,team,floor:int", "--down", "team", "--categories", values,
+             "--epsilon", 3000, "--ledger", ledger, "--listed", *numbers)  # fmt: skip
+    done = wpinq(*asked, "--explain")
+    assert (done.code, done.err, ledger.exists()) == (0, "", False)
+    assert [f'SELECT "team", {what}' in done.out for what in ('COUNT(*) AS "count", AVG("floor")', 'MEDIAN("floor")')]
+    assert done.out.count("1,000") + done.out.count("1000") >= 3  # epsilon of each
+    done = wpinq(*asked)
+    assert (done.code, done.err, remaining(ledger)) == (0, "", 0)
+    assert done.out.startswith("team  count  sum of floor")
+
+
 @pytest.mark.parametrize(
     ("text", "more", "match"),
     [
@@ -47,6 +62,9 @@ def test_a_table_of_people(wpinq, staff, tmp_path, remaining):
         ('{"team": []}', ["--epsilon", "1"], "list the values"),
         ("", ["--epsilon", "1"], "list the values"),
         ("team,IT\n", ["--epsilon", "1", "--save", "t.xlsx"], "must end in"),
+        ("team,IT\n", ["--epsilon", "1", "--sum", "floor"], "holds text, no numbers"),
+        ("team,IT\n", ["--epsilon", "1", "--mean", "floor", "--columns", "person,team,floor:int"], "LOW..HIGH"),
+        ("team,IT\n", ["--epsilon", "1", "--bounds", "floor=0"], "write WHAT=LOW..HIGH"),
         ("team,IT\n", ["--epsilon", "1", "--title", "\udcff"], "cannot be printed"),
     ],
 )  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded, settling
-from wpinq.query.crosstab import Table, table
+from wpinq.query.crosstab import table
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
+from wpinq.query.table_answer import Table
 
 __all__ = ["QuotedSql", "Statement", "Table", "prepare", "quoted", "rebounded", "settling", "sql", "table"]

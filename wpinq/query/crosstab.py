@@ -1,38 +1,29 @@
-"""Cross tables: counts by several columns with all totals, from one charge, in whole numbers that add up."""
+"""Cross tables: counts and numbers by several columns with all totals, from one charge, that add up."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import polars as pl
 
-from wpinq.arguments import MAPPING, NAME, NOTHING, PATH, TEXT, takes
+from wpinq.aggregates.keywords import Bounds
+from wpinq.arguments import MAPPING, NAME, NOTHING, TEXT, takes
 from wpinq.collection import Collection
-from wpinq.core.measurements.answer import LEVEL, Answer
+from wpinq.core.measurements.answer import beside
+from wpinq.core.measurements.query import commit
 from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.kinds import TYPES
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
-from wpinq.exact import Amount
-from wpinq.postprocess import shown
-from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
-from wpinq.postprocess.degrees.synthesis.writers import replacing
-from wpinq.postprocess.margins import added_up, cube_noise, whole
-from wpinq.query.answer import sql
+from wpinq.exact import Amount, exact
+from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from wpinq.core.measurements.measurement import Measurement
+from wpinq.query.table_answer import Table
+from wpinq.query.table_numbers import Numbers, read_numbers
+from wpinq.query.table_numbers import quoted as name_of
 
 CALL = "table"
 MOST = 6
@@ -43,145 +34,6 @@ LISTED = {Kind.TEXT, Kind.INT, Kind.BOOL, Kind.DATE}
 """Kinds of columns whose values can be listed."""
 TAKEN = {"", "count", "low", "high", "grouping"}
 """Names that a column of a table cannot have: those of what it says of each count."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A cross table of noisy counts that add up. Using it costs nothing more.
-
-    Attributes:
-        answer: What was measured, with what it cost.
-        keys: For each column its name and its values, the last of which is the total.
-        down: How many of the columns stand at the side; the others stand above.
-        totals: For each column whether its totals were measured, too; else they are sums.
-        partial: The columns of which only records with a listed value are counted.
-    """
-
-    answer: Answer
-    keys: tuple[tuple[str, tuple[str, ...]], ...]
-    down: int
-    totals: tuple[bool, ...]
-    partial: tuple[str, ...] = ()
-
-    @cached_property
-    def estimates(self) -> npt.NDArray[np.float64]:
-        """The counts that are nearest to what was measured of all that add up: an axis for each column, totals last."""
-        sizes = [len(values) - (not measured) for (_, values), measured in zip(self.keys, self.totals, strict=True)]
-        result = self.answer.frame["count"].cast(pl.Float64).to_numpy().reshape(sizes)
-        for axis, measured in enumerate(self.totals):
-            result = added_up(result, axis, measured=measured)
-        return result
-
-    @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
-        """The estimates in whole numbers that add up."""
-        return whole(self.estimates)
-
-    @cached_property
-    def halves(self) -> npt.NDArray[np.float64]:
-        """How far noise moves each estimate at most, with probability 0.95."""
-        measured: Any = self.answer.measurements[0]
-        result = np.empty(self.counts.shape)
-        for totals in product((False, True), repeat=len(self.keys)):
-            block = tuple(slice(-1, None) if total else slice(None, -1) for total in totals)
-            result[block] = self._half(measured, totals)
-        return result
-
-    def _half(self, measured: Measurement, totals: Sequence[bool]) -> float:
-        sizes = [len(values) - 1 for _, values in self.keys]
-        added = math.prod(
-            size for size, summed, total in zip(sizes, self.totals, totals, strict=True) if total and not summed
-        )
-        terms = cube_noise([size for size, summed in zip(sizes, self.totals, strict=True) if summed])
-        if added == len(terms) == 1:
-            return float(measured.interval(LEVEL))
-        noise = (NoiseTerm(float(measured.scale) * part, many * added, measured.gaussian) for part, many in terms)
-        return half_width(tuple(noise), float(LEVEL))
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """A row for each count: the value or the total of each column, the count, and its interval, `low` and `high`.
-
-        The interval is of the number before it was made whole, and so holds the true one as often as it says.
-        """
-        labels = list(product(*(values for _, values in self.keys)))
-        table = pl.DataFrame(labels, schema=[name for name, _ in self.keys], orient="row")
-        half, middle = self.halves.reshape(-1), self.estimates.reshape(-1)
-        ends = {"low": middle - half, "high": middle + half}
-        return table.with_columns(count=self.counts.reshape(-1), **{name: pl.Series(end) for name, end in ends.items()})
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader must know of it, in sentences."""
-        about, least, most = self.answer.about, self.halves.min(), self.halves.max()
-        each = f"each number by {least:,.4g}" if least == most else (
-            f"a cell by {self.halves[(0,) * self.halves.ndim]:,.4g} and the total of all by"
-            f" {self.halves[(-1,) * self.halves.ndim]:,.4g}"
-        )  # fmt: skip
-        left_out = [f"Left out are records with another value, or none, of {' or '.join(self.partial)}."]
-        return (
-            f"Counted {shown.whose(about)}.",
-            *(left_out if self.partial else ()),
-            f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
-            " zero stands for a small one.",
-            "All numbers add up. They are whole along the columns in their order, each within one of the best estimate;"
-            " other totals are sums of their parts, and may be moved by more.",
-            *shown.footnotes(about)[1:],
-        )
-
-    @takes(path=PATH | NOTHING, title=NAME | NOTHING)
-    def html(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> str:
-        """The table as one page for readers, on screens and on paper; it is written too, where a file is named.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
-        from wpinq.postprocess.crosstab import page
-
-        heading = title or f"Records by {' and '.join(name for name, _ in self.keys)}"
-        result = page(heading, self.keys, self.down, self.counts, halves=self.halves, notes=self.notes)
-        if path is not None:
-            with replacing("html", Path(path), (".html", ".htm")) as file:
-                file.write(result.encode())
-        return result
-
-    @takes(path=PATH)
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `frame` and what describes it: `.csv` or `.parquet`, as `Answer.save` does.
-
-        Raises:
-            SourceError: The suffix is another, or the place cannot be written.
-        """
-        from wpinq.core.measurements.answer import save
-
-        save(self.frame, {**self.answer.about, "notes": self.notes}, path, (".csv", ".parquet"))
-
-    def __repr__(self) -> str:
-        head, *rows = self._texts()
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = [
-            "  ".join(
-                text.ljust(width) if index < self.down else text.rjust(width)
-                for index, (text, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in (head, *rows)
-        ]
-        return "\n".join([*lines, *self.notes])
-
-    def _texts(self) -> list[list[str]]:
-        """The table as texts, its head first."""
-        side, above = self.keys[: self.down], self.keys[self.down :]
-        heads = ["count"] if not above else [" ".join(labels) for labels in product(*(values for _, values in above))]
-        rows = self.counts.reshape(-1, len(heads)).tolist()
-        names = product(*(values for _, values in side))
-        body = [[*name, *(f"{number:,}" for number in row)] for name, row in zip(names, rows, strict=True)]
-        return [[*(name for name, _ in side), *heads], *body]
-
-    def _repr_html_(self) -> str:
-        from wpinq.html import parts
-
-        head, *rows = self._texts()
-        return parts.framed("Cross table", parts.table(head, rows), *(parts.text(note) for note in self.notes))
 
 
 @takes(categories=MAPPING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
@@ -199,14 +51,22 @@ def table(
     per: tuple[str, int] | None = None,
     other: str | None = "other",
     total: str = "all",
+    sum: str | Sequence[str] = (),  # noqa: A002
+    mean: str | Sequence[str] = (),
+    median: str | Sequence[str] = (),
+    bounds: Mapping[str, Bounds] | None = None,
     name: str | None = None,
     analyst: str | None = None,
 ) -> Table:
-    """Count records by several columns, with all totals, in whole numbers that add up.
+    """Count records by several columns, with all totals, in whole numbers that add up; sum up and average them, too.
 
     The cells are measured, and of columns with many values also the totals (`GROUP BY ROLLUP`), which then share
     epsilon equally: whatever leaves less noise. All counts are moved as little as makes them add up, and made whole. A
     person who has several records counts so often, up to the bound. Nothing is left out because it is small.
+
+    Numbers share epsilon equally with the counts: each column that is summed up or averaged is one measurement, sum and
+    mean of one column together, and each median is another. Sums add up as counts do. A mean is a sum over the number
+    of records that have one. Medians are measured of cells and of all totals, and cost as many sets of keys.
 
     Args:
         records: What is counted.
@@ -222,6 +82,10 @@ def table(
         per: A column and a number: of one person's records with the same value of it no more are kept.
         other: What records are counted under that have none of the values; None leaves them out of the table.
         total: What totals are called.
+        sum, mean, median: Columns of numbers, each one or several. A record without a number is counted, and not in
+            these.
+        bounds: For each of them the least and the largest number, which do not depend on the records; see
+            `suggest_bounds`. Numbers beyond are clamped.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
@@ -239,12 +103,54 @@ def table(
     >>> wpinq.table(staff, "team", categories={"team": ["HR", "IT"]}, other=None, epsilon=99).counts.tolist()
     [1, 2, 3]
     """
-    made = layout(records, down, across, categories, other=other, total=total, bound=(at_most, per))
-    answer = sql(
-        made.query, {"records": made.records}, keys=made.groups, epsilon=epsilon, rho=rho, delta=delta,
-        mechanism=mechanism, name=name, analyst=analyst,
+    numbers = {"sum": sum, "mean": mean, "median": median}
+    made = layout(
+        records, down, across, categories, other=other, total=total, numbers=numbers, bounds=bounds,
+        bound=(at_most, per),
     )  # fmt: skip
-    return Table(answer, made.keys, made.down, made.totals, made.partial)
+    asking: dict[str, Any] = {"mechanism": mechanism, "name": name, "analyst": analyst}
+    costs: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
+    if not made.numbers.medians:
+        answer = sql(made.query, {"records": made.records}, keys=made.groups, bounds=made.numbers.bounds,
+                     **asking, **costs)  # fmt: skip
+        ranked = None
+    else:
+        first, second = priced(made, costs, **asking)
+        paid = commit([*first.quotes, *second.quotes])
+        ranked = second.answer(paid[len(first.quotes) :])
+        answer = beside(first.answer(paid[: len(first.quotes)]), ranked)
+    kinds = {column: made.records._node.schema[column].kind for column in made.numbers.columns}
+    return Table(
+        answer, made.keys, made.down, made.totals, made.partial, made.numbers, kinds, made.groups, ranked
+    )  # fmt: skip
+
+
+def priced(made: Layout, costs: Mapping[str, Amount | None], **asking: Any) -> list[QuotedSql]:
+    """Price what a table asks: its counts and sums, and its medians, where there are any. Nothing is charged.
+
+    Args:
+        made: The table.
+        costs: What it costs in all, as `epsilon`, `rho` and `delta`; each measurement has an equal part.
+        asking: The other arguments of `sql`.
+
+    Raises:
+        PlanError, BudgetError: See `sql`.
+    """
+    ranks = len(made.numbers.medians)
+    parts = 1 + len(made.numbers.totalled) + ranks
+    asked = [(made.query, made.groups, parts - ranks)]
+    if ranks:
+        asked.append((made.ranking, made.groups_of([True] * len(made.keys)), ranks))
+    result = []
+    for query, groups, part in asked:
+        share: dict[str, Any] = {
+            what: None if cost is None else exact(cost, f"{CALL}({what}=...)") * part / parts
+            for what, cost in costs.items()
+        }
+        result.append(
+            quoted(query, {"records": made.records}, keys=groups, bounds=made.numbers.bounds, **asking, **share)
+        )
+    return result
 
 
 @dataclass(frozen=True)
@@ -252,31 +158,50 @@ class Layout:
     """What a table asks, before anything is charged.
 
     Attributes:
-        query: The query that counts.
-        records: What it counts, as `records`: the label of each column.
+        records: What it counts, as `records`: the label of each column, and the numbers.
         keys: For each column its name and its labels, the last of which is the total.
         down: How many of the columns stand at the side.
         totals: For each column whether its totals are measured, too.
         partial: The columns of which only records with a listed value are counted.
+        numbers: What it tells beside counts.
     """
 
-    query: str
     records: Collection
     keys: tuple[tuple[str, tuple[str, ...]], ...]
     down: int
     totals: tuple[bool, ...]
     partial: tuple[str, ...]
+    numbers: Numbers
+
+    @property
+    def query(self) -> str:
+        """The query that counts and sums up."""
+        return self._query(['COUNT(*) AS "count"', *self.numbers.aggregates], self.totals)
+
+    @property
+    def ranking(self) -> str:
+        """The query that asks for medians."""
+        return self._query(self.numbers.ranks, [True] * len(self.keys))
+
+    def _query(self, aggregates: Sequence[str], totals: Sequence[bool]) -> str:
+        names = [name_of(name) for name, _ in self.keys]
+        parts = [f"ROLLUP ({name})" if measured else name for name, measured in zip(names, totals, strict=True)]
+        return f"SELECT {', '.join([*names, *aggregates])} FROM records GROUP BY {', '.join(parts)}"  # noqa: S608
 
     @property
     def groups(self) -> pl.DataFrame:
-        """All groups that are measured, in the order of the table."""
+        """All groups that are counted, in the order of the table."""
+        return self.groups_of(self.totals)
+
+    def groups_of(self, totals: Sequence[bool]) -> pl.DataFrame:
+        """All groups of which totals are measured of these columns, in the order of the table."""
         frame = pl.DataFrame({"grouping": [0]}, schema={"grouping": pl.Int64})
-        for (name, values), measured in zip(self.keys, self.totals, strict=True):
+        for (name, values), measured in zip(self.keys, totals, strict=True):
             column = pl.DataFrame({name: [*values[:-1], *([None] if measured else [])]}, schema={name: pl.String})
             frame = frame.join(column, how="cross", maintain_order="left_right").with_columns(
                 grouping=2 * pl.col("grouping") + pl.col(name).is_null().cast(pl.Int64)
             )
-        return frame.select(*(name for name, _ in self.keys), *(["grouping"] if any(self.totals) else []))
+        return frame.select(*(name for name, _ in self.keys), *(["grouping"] if any(totals) else []))
 
 
 def layout(
@@ -287,11 +212,14 @@ def layout(
     *,
     other: str | None,
     total: str,
+    numbers: Mapping[str, str | Sequence[str]] | None = None,
+    bounds: Mapping[str, Bounds] | None = None,
     bound: tuple[int | None, tuple[str, int] | None] = (None, None),
 ) -> Layout:
     """Read what a table is to be.
 
     Args:
+        numbers: The columns of `sum`, `mean` and `median`.
         bound: How many records of each person are counted, and how many with the same value. The other arguments are
             those of `table`.
 
@@ -309,6 +237,9 @@ def layout(
     if unknown := [str(name) for name in categories if name not in names]:
         raise PlanError(f"{CALL}(categories=...): {unknown[0]!r} is no column of the table.")
     records = rebounded({"records": records}, *bound)["records"]
+    wanted = read_numbers(records, names, bounds, **{"sum": (), "mean": (), "median": (), **(numbers or {})})
+    if clash := [name for name in wanted.names if name in names]:
+        raise PlanError(f"{CALL}: the table tells {clash[0]!r} of each cell, so no column can be called so; rename it.")
     partial = tuple(
         name for name in names
         if other is None or (categories.get(name) is None and records._node.schema[name].kind is Kind.BOOL)
@@ -318,10 +249,7 @@ def layout(
     if math.prod(len(values) for _, values in keys) > CELLS:
         raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
     totals = tuple(measured_too(len(values) - 1) for _, values in keys)
-    quoted = ['"{}"'.format(name.replace('"', '""')) for name in names]
-    parts = [f"ROLLUP ({name})" if measured else name for name, measured in zip(quoted, totals, strict=True)]
-    query = f'SELECT {", ".join(quoted)}, COUNT(*) AS "count" FROM records GROUP BY {", ".join(parts)}'  # noqa: S608
-    return Layout(query, _in_categories(records, keys, outside), keys, len(side), totals, partial)
+    return Layout(_in_categories(records, keys, outside, wanted.columns), keys, len(side), totals, partial, wanted)
 
 
 def measured_too(size: int) -> bool:
@@ -380,9 +308,10 @@ def _written(label: str, kind: Kind) -> bool:
 
 
 def _in_categories(
-    records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], outside: Mapping[str, str | None]
-) -> Collection:
-    """Each record with the label of each column."""
+    records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], outside: Mapping[str, str | None],
+    numbers: Sequence[str],
+) -> Collection:  # fmt: skip
+    """Each record with the label of each column, and its numbers."""
     labelled = []
     for name, values in keys:
         text = pl.col(name).cast(pl.String, strict=False)
@@ -392,4 +321,4 @@ def _in_categories(
             labelled.append(text.alias(name))
         else:
             labelled.append(pl.when(listed).then(text).otherwise(pl.lit(outside[name])).alias(name))
-    return records.map(labelled)
+    return records.map([*labelled, *map(pl.col, numbers)])

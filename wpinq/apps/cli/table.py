@@ -1,4 +1,4 @@
-"""`wpinq table`: counts by several columns with totals, as a page for readers, from one charge."""
+"""`wpinq table`: counts and numbers by several columns with totals, as a page for readers, from one charge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,6 +35,23 @@ def table(
                           "and so are then records without a value.",
                      metavar="FILE", show_default=False),
     ] = None,
+    sums: Annotated[
+        str, typer.Option("--sum", help="Columns of numbers to sum up in each cell, beside counts; with --bounds.",
+                          metavar="COLUMNS", show_default=False),
+    ] = "",
+    means: Annotated[
+        str, typer.Option("--mean", help="Columns to average, likewise.", metavar="COLUMNS", show_default=False)
+    ] = "",
+    medians: Annotated[
+        str, typer.Option("--median", help="Columns of which to tell the median, likewise, of all totals too.",
+                          metavar="COLUMNS", show_default=False),
+    ] = "",
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(help="The least and largest number of a column, which do not depend on the records: "
+                          "income=0..400000. May be repeated.",
+                     metavar="COLUMN=LOW..HIGH", show_default=False),
+    ] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
     ] = None,
@@ -60,15 +77,16 @@ def table(
                                   show_default=False),
     ] = None,
 ) -> None:  # fmt: skip
-    """Count records by several columns, with all totals, in whole numbers that add up.
+    """Count records by several columns, with all totals, in whole numbers that add up; sum up and average them, too.
 
     Nothing is left out because it is small: each number, also of one person or none, has the same noise, and the table
     says how far that moves it. With --unit it protects people, else one record.
     """
     import wpinq
     from wpinq.apps.cli.show import budget_line, protects_line
+    from wpinq.apps.cli.sql import parse_bounds
     from wpinq.core import sources
-    from wpinq.query.crosstab import layout
+    from wpinq.query.crosstab import layout, priced
 
     if (epsilon is None) is (rho is None):
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
@@ -81,11 +99,13 @@ def table(
     cost = None if epsilon is None else positive(epsilon, "--epsilon")
     bell = None if rho is None else positive(rho, "--rho")
     noise = "geometric" if bell is None else "gaussian"
-    empty = layout(data.limitless(), side, above, values, other=outside, total=total)
-    priced = wpinq.sql(f"EXPLAIN {empty.query}", {"records": empty.records}, keys=empty.groups, epsilon=cost, rho=bell,
-                       mechanism=noise)  # fmt: skip
+    numbers: dict[str, Any] = {"sum": _columns(sums), "mean": _columns(means), "median": _columns(medians)}
+    limits = dict(parse_bounds(entry) for entry in bounds or [])
+    empty = layout(data.limitless(), side, above, values, other=outside, total=total, numbers=numbers, bounds=limits)
+    quotes = priced(empty, {"epsilon": cost, "rho": bell}, mechanism=noise)
     if explain:
-        typer.echo(f"{priced}\n{protects_line(empty.records._node)}")
+        lines = [str(quote.explained()) for quote in quotes]
+        typer.echo("\n".join([*lines, protects_line(empty.records._node)]))
         return
     spender = data if bell is None else replace(data, rho=None)
     records = (
@@ -95,7 +115,7 @@ def table(
     )
     counts = wpinq.table(
         records, side, above, categories=values, other=outside, total=total, analyst=analyst, epsilon=cost, rho=bell,
-        mechanism=noise,
+        mechanism=noise, bounds=limits, **numbers,
     )  # fmt: skip
     if html is not None:
         counts.html(html, title)

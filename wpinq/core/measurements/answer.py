@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -333,3 +334,11 @@ class Answer:
             return shown.html(self.about, *self._usual)
         except WpinqError:
             return shown.html(self.about)
+
+
+def beside(answer: Answer, other: Answer) -> Answer:
+    """An answer, described together with another one that was charged with it."""
+    about, more = answer._about, other._about
+    charged, bias = (*about.charged, *more.charged), dict.fromkeys((*(about.bias or ()), *(more.bias or ())))
+    both = replace(about, query=f"{about.query}; {more.query}", charged=charged, bias=tuple(bias))
+    return Answer(both, answer._find, many=answer._many)

@@ -110,6 +110,8 @@ def calls(place):
         "table numbers": (wpinq.table, {"records": people, "down": "page", "categories": {"page": ["a"]}, "epsilon": 1,
                                         "sum": "x", "mean": ["x"], "median": "n",
                                         "bounds": {"x": (0, 5), "n": (0, 9)}}),
+        "table names": (wpinq.table, {"records": people, "down": "page", "epsilon": 1, "delta": "1e-6",
+                                      "other": "else"}),
         "table html": (crossed.html, {"path": str(place / "t.html"), "title": "pages"}),
         "table save": (crossed.save, {"path": str(place / "t.csv")}),
         "suggest_bounds": (wpinq.suggest_bounds, {"collection": views, "column": "x", "epsilon": 1, "name": None}),
@@ -241,7 +243,8 @@ NAMES = [
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "users auto", "draw", "to_mbi",
-    "plan_budget", "table", "table numbers", "table html", "table save", "degrees by", "connect", "Release", *(
+    "plan_budget", "table", "table numbers", "table names", "table html", "table save", "degrees by", "connect",
+    "Release", *(
         f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),
 ]  # fmt: skip

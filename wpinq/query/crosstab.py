@@ -22,6 +22,7 @@ from wpinq.exact import Amount, exact
 from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded
 from wpinq.query.table_answer import Table
+from wpinq.query.table_names import NameChoice, choose_names, placeholders
 from wpinq.query.table_numbers import Numbers, read_numbers
 from wpinq.query.table_numbers import quoted as name_of
 
@@ -36,13 +37,13 @@ TAKEN = {"", "count", "low", "high", "grouping"}
 """Names that a column of a table cannot have: those of what it says of each count."""
 
 
-@takes(categories=MAPPING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
+@takes(categories=MAPPING | NOTHING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
 def table(
     records: Collection,
     down: str | Sequence[str] = (),
     across: str | Sequence[str] = (),
     *,
-    categories: Mapping[str, Sequence[Any]],
+    categories: Mapping[str, Sequence[Any]] | None = None,
     epsilon: Amount | None = None,
     rho: Amount | None = None,
     delta: Amount | None = None,
@@ -73,10 +74,12 @@ def table(
         down: The columns at the side of the table.
         across: The columns above it.
         categories: For each column the values that the table has; they do not depend on the records. Of a column that
-            is true or false they may be left out, and so are then records without a value.
+            is true or false they may be left out, and so are then records without a value. Of another one that is left
+            out, the values are told that enough records have, for `delta`; all else is under `other`.
         epsilon: What it costs one person in all, exact.
         rho: Instead of epsilon, with Gaussian noise.
-        delta: What goes with epsilon of Gaussian noise.
+        delta: What goes with epsilon of Gaussian noise; or what values that nobody listed cost, beside an equal part of
+            epsilon for each such column.
         mechanism: What adds noise; see `measure`.
         at_most: How many records of each person are counted, where that was not said before.
         per: A column and a number: of one person's records with the same value of it no more are kept.
@@ -104,12 +107,21 @@ def table(
     [1, 2, 3]
     """
     numbers = {"sum": sum, "mean": mean, "median": median}
-    made = layout(
-        records, down, across, categories, other=other, total=total, numbers=numbers, bounds=bounds,
-        bound=(at_most, per),
-    )  # fmt: skip
+
+    def laid_out(names: Mapping[str, Sequence[str]] | None = None) -> Layout:
+        return layout(
+            records, down, across, categories or {}, other=other, total=total, numbers=numbers, bounds=bounds,
+            bound=(at_most, per), names=names,
+        )  # fmt: skip
+
     asking: dict[str, Any] = {"mechanism": mechanism, "name": name, "analyst": analyst}
     costs: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
+    made = laid_out()
+    choice = made.choice(costs, **asking)
+    if choice is not None:
+        costs = dict(choice.rest)
+        choice.insist([quote for query in priced(made, costs, **asking) for quote in query.quotes])
+        made = laid_out(choice.charge([other or "", total], made.others))
     if not made.numbers.medians:
         answer = sql(made.query, {"records": made.records}, keys=made.groups, bounds=made.numbers.bounds,
                      **asking, **costs)  # fmt: skip
@@ -118,10 +130,13 @@ def table(
         first, second = priced(made, costs, **asking)
         paid = commit([*first.quotes, *second.quotes])
         ranked = second.answer(paid[len(first.quotes) :])
-        answer = beside(first.answer(paid[: len(first.quotes)]), ranked)
+        answer = beside(first.answer(paid[: len(first.quotes)]), made.ranking, paid[len(first.quotes) :])
+    if choice is not None:
+        answer = choice.described(answer)
     kinds = {column: made.records._node.schema[column].kind for column in made.numbers.columns}
     return Table(
-        answer, made.keys, made.down, made.totals, made.partial, made.numbers, kinds, made.groups, ranked
+        answer, made.keys, made.down, made.totals, made.partial, made.numbers, kinds, made.groups, ranked,
+        made.unlisted,
     )  # fmt: skip
 
 
@@ -136,8 +151,7 @@ def priced(made: Layout, costs: Mapping[str, Amount | None], **asking: Any) -> l
     Raises:
         PlanError, BudgetError: See `sql`.
     """
-    ranks = len(made.numbers.medians)
-    parts = 1 + len(made.numbers.totalled) + ranks
+    ranks, parts = len(made.numbers.medians), made.parts
     asked = [(made.query, made.groups, parts - ranks)]
     if ranks:
         asked.append((made.ranking, made.groups_of([True] * len(made.keys)), ranks))
@@ -164,6 +178,8 @@ class Layout:
         totals: For each column whether its totals are measured, too.
         partial: The columns of which only records with a listed value are counted.
         numbers: What it tells beside counts.
+        source: The records under their bound.
+        unlisted: The columns whose values nobody listed.
     """
 
     records: Collection
@@ -172,6 +188,26 @@ class Layout:
     totals: tuple[bool, ...]
     partial: tuple[str, ...]
     numbers: Numbers
+    source: Collection
+    unlisted: tuple[str, ...]
+
+    @property
+    def parts(self) -> int:
+        """How many measurements share what it costs."""
+        return 1 + len(self.numbers.totalled) + len(self.numbers.medians)
+
+    @property
+    def others(self) -> int:
+        """How many cells and totals it has by the columns whose values are listed."""
+        return math.prod(len(values) for name, values in self.keys if name not in self.unlisted)
+
+    def choice(self, costs: Mapping[str, Amount | None], **asking: Any) -> NameChoice | None:
+        """Price the choice of the names that nobody listed; None where all are.
+
+        Raises:
+            PlanError: See `choose_names`.
+        """
+        return choose_names(self.source, self.unlisted, costs, self.parts, **asking) if self.unlisted else None
 
     @property
     def query(self) -> str:
@@ -215,11 +251,13 @@ def layout(
     numbers: Mapping[str, str | Sequence[str]] | None = None,
     bounds: Mapping[str, Bounds] | None = None,
     bound: tuple[int | None, tuple[str, int] | None] = (None, None),
+    names: Mapping[str, Sequence[str]] | None = None,
 ) -> Layout:
     """Read what a table is to be.
 
     Args:
         numbers: The columns of `sum`, `mean` and `median`.
+        names: The values that were chosen of columns whose values nobody listed; None before they are.
         bound: How many records of each person are counted, and how many with the same value. The other arguments are
             those of `table`.
 
@@ -229,27 +267,39 @@ def layout(
     if not isinstance(records, Collection):
         raise PlanError(f"{CALL}: give protected records, as protect(...) makes them.")
     side = _names(down, "down")
-    names = [*side, *_names(across, "across")]
-    if not names or len(set(names)) < len(names) or len(names) > MOST:
+    columns = [*side, *_names(across, "across")]
+    if not columns or len(set(columns)) < len(columns) or len(columns) > MOST:
         raise PlanError(f"{CALL}: give one to {MOST} different columns, down and across.")
-    if taken := [name for name in names if name.lower() in TAKEN]:
+    if taken := [name for name in columns if name.lower() in TAKEN]:
         raise PlanError(f"{CALL}: a column cannot be called {taken[0]!r} here; rename it with map.")
-    if unknown := [str(name) for name in categories if name not in names]:
+    if unknown := [str(name) for name in categories if name not in columns]:
         raise PlanError(f"{CALL}(categories=...): {unknown[0]!r} is no column of the table.")
     records = rebounded({"records": records}, *bound)["records"]
-    wanted = read_numbers(records, names, bounds, **{"sum": (), "mean": (), "median": (), **(numbers or {})})
-    if clash := [name for name in wanted.names if name in names]:
+    wanted = read_numbers(records, columns, bounds, **{"sum": (), "mean": (), "median": (), **(numbers or {})})
+    if clash := [name for name in wanted.names if name in columns]:
         raise PlanError(f"{CALL}: the table tells {clash[0]!r} of each cell, so no column can be called so; rename it.")
+    unlisted = placeholders(records, columns, categories)
+    if unlisted and other is None:
+        raise PlanError(
+            f"{CALL}(categories=...): list the values of {next(iter(unlisted))!r}, or give other= for the rest."
+        )
+    values = {**categories, **unlisted, **(names or {})}
     partial = tuple(
-        name for name in names
-        if other is None or (categories.get(name) is None and records._node.schema[name].kind is Kind.BOOL)
+        name for name in columns
+        if other is None or (values.get(name) is None and records._node.schema[name].kind is Kind.BOOL)
     )  # fmt: skip
-    outside = {name: None if name in partial else other for name in names}
-    keys = tuple((name, _labels(records, name, categories.get(name), outside[name], total)) for name in names)
+    outside = {name: None if name in partial else other for name in columns}
+    keys = tuple(
+        (name, (*values[name], other or "", total))
+        if name in (names or {})
+        else (name, _labels(records, name, values.get(name), outside[name], total))
+        for name in columns
+    )
     if math.prod(len(values) for _, values in keys) > CELLS:
         raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
     totals = tuple(measured_too(len(values) - 1) for _, values in keys)
-    return Layout(_in_categories(records, keys, outside, wanted.columns), keys, len(side), totals, partial, wanted)
+    labelled = _in_categories(records, keys, outside, wanted.columns)
+    return Layout(labelled, keys, len(side), totals, partial, wanted, records, tuple(unlisted))
 
 
 def measured_too(size: int) -> bool:

@@ -43,6 +43,7 @@ class Table:
         kinds: The types of these columns.
         groups: What was measured, in its order.
         ranked: Medians of all cells and totals, where there are any.
+        selected: The columns whose values nobody listed.
     """
 
     answer: Answer
@@ -54,6 +55,7 @@ class Table:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     groups: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     ranked: Answer | None = None
+    selected: tuple[str, ...] = ()
 
     @property
     def axes(self) -> list[Axis]:
@@ -122,9 +124,13 @@ class Table:
             f" {self.halves[(-1,) * self.halves.ndim]:,.4g}"
         )  # fmt: skip
         left_out = [f"Left out are records with another value, or none, of {' or '.join(self.partial)}."]
+        rest = [repr(values[-2]) for name, values in self.keys if name in self.selected][:1]
+        named = " and ".join(self.selected)
+        chosen = [f"Values of {named} are told that enough records have; all else is {rest[0]}." for _ in rest]
         return (
             f"Counted {shown.whose(about)}.",
             *(left_out if self.partial else ()),
+            *chosen,
             f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
             " zero stands for a small one.",
             "All counts add up. They are whole along the columns in their order, each within one of the best estimate;"

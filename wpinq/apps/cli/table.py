@@ -32,8 +32,14 @@ def table(
         Path | None,
         typer.Option(help="The values that the table has, which do not depend on the records: lines of COLUMN,VALUE, "
                           'or JSON: {"sex": ["f", "m"]}. Of a column that is true or false they may be left out, '
-                          "and so are then records without a value.",
+                          "and so are then records without a value; of another one with --names-delta.",
                      metavar="FILE", show_default=False),
+    ] = None,
+    names_delta: Annotated[
+        str | None,
+        typer.Option(help="Tell the values that enough records have of columns that --categories leaves out: the delta "
+                          "that they cost, beside an equal part of --epsilon for each: 1e-6.",
+                     metavar="DELTA", show_default=False),
     ] = None,
     sums: Annotated[
         str, typer.Option("--sum", help="Columns of numbers to sum up in each cell, beside counts; with --bounds.",
@@ -102,9 +108,14 @@ def table(
     numbers: dict[str, Any] = {"sum": _columns(sums), "mean": _columns(means), "median": _columns(medians)}
     limits = dict(parse_bounds(entry) for entry in bounds or [])
     empty = layout(data.limitless(), side, above, values, other=outside, total=total, numbers=numbers, bounds=limits)
-    quotes = priced(empty, {"epsilon": cost, "rho": bell}, mechanism=noise)
+    if empty.unlisted and names_delta is None:
+        raise PlanError(f"--categories: list the values of {empty.unlisted[0]!r}, which do not depend on the records;"
+                        " or give --names-delta 1e-6, to tell those that enough records have.")  # fmt: skip
+    costs = {"epsilon": cost, "rho": bell, "delta": names_delta if empty.unlisted else None}
+    choice = empty.choice(costs, mechanism=noise)
+    quotes = priced(empty, costs if choice is None else choice.rest, mechanism=noise)
     if explain:
-        lines = [str(quote.explained()) for quote in quotes]
+        lines = [*(choice.lines if choice else []), *(str(quote.explained()) for quote in quotes)]
         typer.echo("\n".join([*lines, protects_line(empty.records._node)]))
         return
     spender = data if bell is None else replace(data, rho=None)
@@ -115,7 +126,7 @@ def table(
     )
     counts = wpinq.table(
         records, side, above, categories=values, other=outside, total=total, analyst=analyst, epsilon=cost, rho=bell,
-        mechanism=noise, bounds=limits, **numbers,
+        mechanism=noise, bounds=limits, delta=costs["delta"], **numbers,
     )  # fmt: skip
     if html is not None:
         counts.html(html, title)

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement
 
 
+ADD_UP = "All counts add up. They are whole, each within one of the best estimate."
+ADD_UP_IN_ORDER = (
+    "All counts add up. They are whole along the columns in their order, each within one of the best estimate; other"
+    " totals are sums of their parts, and may be moved by more."
+)
+"""What is said of whole numbers; see `whole`."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A cross table of noisy counts that add up. Using it costs nothing more.
@@ -133,8 +141,7 @@ class Table:
             *chosen,
             f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
             " zero stands for a small one.",
-            "All counts add up. They are whole along the columns in their order, each within one of the best estimate;"
-            " other totals are sums of their parts, and may be moved by more.",
+            ADD_UP if len(self.keys) < 3 else ADD_UP_IN_ORDER,
             *(number.note for number in self.numbers),
             *shown.footnotes(about)[1:],
         )

@@ -112,6 +112,8 @@ def calls(place):
                                         "bounds": {"x": (0, 5), "n": (0, 9)}}),
         "table names": (wpinq.table, {"records": people, "down": "page", "epsilon": 1, "delta": "1e-6",
                                       "other": "else"}),
+        "table hierarchy": (wpinq.table, {"records": people, "down": "page", "epsilon": 1, "other": None,
+                                          "hierarchy": {"page": {"a": "top", "b": "top"}}}),
         "table html": (crossed.html, {"path": str(place / "t.html"), "title": "pages"}),
         "table save": (crossed.save, {"path": str(place / "t.csv")}),
         "suggest_bounds": (wpinq.suggest_bounds, {"collection": views, "column": "x", "epsilon": 1, "name": None}),
@@ -243,7 +245,8 @@ NAMES = [
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "users auto", "draw", "to_mbi",
-    "plan_budget", "table", "table numbers", "table names", "table html", "table save", "degrees by", "connect",
+    "plan_budget", "table", "table numbers", "table names", "table hierarchy", "table html", "table save",
+    "degrees by", "connect",
     "Release", *(
         f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),

@@ -48,6 +48,21 @@ def test_sums_means_and_medians_are_priced_before_they_are_charged(wpinq, staff,
     assert done.out.startswith("team  count  sum of floor")
 
 
+def test_a_hierarchy_is_read_from_lines(wpinq, staff, tmp_path):
+    codes = tmp_path / "codes.csv"
+    codes.write_text("IT,tech,staff\nHR,office,staff\nPR,office\n")
+    asked = ("table", staff, "--columns", "person,team,floor", "--down", "team", "--epsilon", 2000, "--listed")
+    done = wpinq(*asked, "--hierarchy", f"team={codes}")
+    assert (done.code, done.err) == (0, "")
+    lines = [line.split() for line in done.out.splitlines()[1:8]]
+    assert lines == [["staff", "200"], ["tech", "133"], ["IT", "133"], ["office", "67"], ["HR", "67"], ["PR", "0"],
+                     ["all", "200"]]  # fmt: skip
+    codes.write_text("IT,tech\nIT,office\n")
+    assert "line 2: a code has two parents" in wpinq(*asked, "--hierarchy", f"team={codes}").refused()
+    assert "write COLUMN=FILE" in wpinq(*asked, "--hierarchy", "team").refused()
+    assert "cannot be read" in wpinq(*asked, "--hierarchy", "team=nope.csv").refused()
+
+
 def test_names_that_nobody_listed_are_priced_and_told(wpinq, staff, tmp_path, remaining):
     ledger = tmp_path / "ledger"
     asked = ("table", staff, "--columns", "person,team,floor", "--down", "team", "--epsilon", 2000, "--ledger", ledger,

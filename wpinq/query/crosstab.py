@@ -22,6 +22,7 @@ from wpinq.exact import Amount, exact
 from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded
 from wpinq.query.table_answer import Table
+from wpinq.query.table_hierarchy import Hierarchy, read_hierarchies
 from wpinq.query.table_names import NameChoice, choose_names, placeholders
 from wpinq.query.table_numbers import Numbers, read_numbers
 from wpinq.query.table_numbers import quoted as name_of
@@ -56,6 +57,7 @@ def table(
     mean: str | Sequence[str] = (),
     median: str | Sequence[str] = (),
     bounds: Mapping[str, Bounds] | None = None,
+    hierarchy: Mapping[str, Mapping[str, str]] | None = None,
     name: str | None = None,
     analyst: str | None = None,
 ) -> Table:
@@ -89,6 +91,8 @@ def table(
             these.
         bounds: For each of them the least and the largest number, which do not depend on the records; see
             `suggest_bounds`. Numbers beyond are clamped.
+        hierarchy: For a column of codes the code above each, as of NUTS, ICD or NACE: `{"region": {"DE1": "DE"}}`. The
+            table has a row of each level; records hold the finest codes, and coarser rows are their sums.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
@@ -111,7 +115,7 @@ def table(
     def laid_out(names: Mapping[str, Sequence[str]] | None = None) -> Layout:
         return layout(
             records, down, across, categories or {}, other=other, total=total, numbers=numbers, bounds=bounds,
-            bound=(at_most, per), names=names,
+            bound=(at_most, per), names=names, hierarchy=hierarchy,
         )  # fmt: skip
 
     asking: dict[str, Any] = {"mechanism": mechanism, "name": name, "analyst": analyst}
@@ -136,7 +140,7 @@ def table(
     kinds = {column: made.records._node.schema[column].kind for column in made.numbers.columns}
     return Table(
         answer, made.keys, made.down, made.totals, made.partial, made.numbers, kinds, made.groups, ranked,
-        made.unlisted,
+        made.unlisted, made.hierarchies,
     )  # fmt: skip
 
 
@@ -180,6 +184,7 @@ class Layout:
         numbers: What it tells beside counts.
         source: The records under their bound.
         unlisted: The columns whose values nobody listed.
+        hierarchies: The columns that have one.
     """
 
     records: Collection
@@ -190,6 +195,7 @@ class Layout:
     numbers: Numbers
     source: Collection
     unlisted: tuple[str, ...]
+    hierarchies: Mapping[str, Hierarchy]
 
     @property
     def parts(self) -> int:
@@ -233,7 +239,8 @@ class Layout:
         """All groups of which totals are measured of these columns, in the order of the table."""
         frame = pl.DataFrame({"grouping": [0]}, schema={"grouping": pl.Int64})
         for (name, values), measured in zip(self.keys, totals, strict=True):
-            column = pl.DataFrame({name: [*values[:-1], *([None] if measured else [])]}, schema={name: pl.String})
+            finest = self.hierarchies[name].finest if name in self.hierarchies else values[:-1]
+            column = pl.DataFrame({name: [*finest, *([None] if measured else [])]}, schema={name: pl.String})
             frame = frame.join(column, how="cross", maintain_order="left_right").with_columns(
                 grouping=2 * pl.col("grouping") + pl.col(name).is_null().cast(pl.Int64)
             )
@@ -252,11 +259,13 @@ def layout(
     bounds: Mapping[str, Bounds] | None = None,
     bound: tuple[int | None, tuple[str, int] | None] = (None, None),
     names: Mapping[str, Sequence[str]] | None = None,
+    hierarchy: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Layout:
     """Read what a table is to be.
 
     Args:
         numbers: The columns of `sum`, `mean` and `median`.
+        hierarchy: For a column of codes the code above each.
         names: The values that were chosen of columns whose values nobody listed; None before they are.
         bound: How many records of each person are counted, and how many with the same value. The other arguments are
             those of `table`.
@@ -278,6 +287,8 @@ def layout(
     wanted = read_numbers(records, columns, bounds, **{"sum": (), "mean": (), "median": (), **(numbers or {})})
     if clash := [name for name in wanted.names if name in columns]:
         raise PlanError(f"{CALL}: the table tells {clash[0]!r} of each cell, so no column can be called so; rename it.")
+    trees = read_hierarchies(hierarchy or {}, columns, categories, other, wanted.medians)
+    categories = {**categories, **{name: list(tree.leaves) for name, tree in trees.items()}}
     unlisted = placeholders(records, columns, categories)
     if unlisted and other is None:
         raise PlanError(
@@ -295,11 +306,12 @@ def layout(
         else (name, _labels(records, name, values.get(name), outside[name], total))
         for name in columns
     )
-    if math.prod(len(values) for _, values in keys) > CELLS:
-        raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
-    totals = tuple(measured_too(len(values) - 1) for _, values in keys)
+    totals = tuple(name not in trees and measured_too(len(values) - 1) for name, values in keys)
     labelled = _in_categories(records, keys, outside, wanted.columns)
-    return Layout(labelled, keys, len(side), totals, partial, wanted, records, tuple(unlisted))
+    every = tuple((name, trees[name].labels(total) if name in trees else values) for name, values in keys)
+    if math.prod(len(values) for _, values in every) > CELLS:
+        raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
+    return Layout(labelled, every, len(side), totals, partial, wanted, records, tuple(unlisted), trees)
 
 
 def measured_too(size: int) -> bool:

@@ -17,10 +17,10 @@ from wpinq.arguments import NAME, NOTHING, PATH, takes
 from wpinq.core.measurements.answer import LEVEL, Answer, save
 from wpinq.core.records.schema import Kind
 from wpinq.postprocess import shown
-from wpinq.postprocess.axes import Axis, noises
+from wpinq.postprocess.axes import Axis, noises, rounded
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.postprocess.degrees.synthesis.writers import replacing
-from wpinq.postprocess.margins import whole
+from wpinq.query.table_hierarchy import Hierarchy
 from wpinq.query.table_numbers import CellNumbers, Numbers, Solver, medians
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ ADD_UP_IN_ORDER = (
     " totals are sums of their parts, and may be moved by more."
 )
 """What is said of whole numbers; see `whole`."""
+INDENT = "\u2003"
+"""What stands before a code for each level above it."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Table:
         groups: What was measured, in its order.
         ranked: Medians of all cells and totals, where there are any.
         selected: The columns whose values nobody listed.
+        hierarchies: The columns that have one, whose values are codes of all levels.
     """
 
     answer: Answer
@@ -64,11 +67,17 @@ class Table:
     groups: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     ranked: Answer | None = None
     selected: tuple[str, ...] = ()
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
 
     @property
     def axes(self) -> list[Axis]:
         """How each column was measured."""
-        return [Axis(len(values) - 1, total) for (_, values), total in zip(self.keys, self.totals, strict=True)]
+        result = []
+        for (name, values), total in zip(self.keys, self.totals, strict=True):
+            tree = self.hierarchies.get(name)
+            parents = () if tree is None else tree.parents
+            result.append(Axis(len(values) - 1 if tree is None else len(tree.finest), total, parents))
+        return result
 
     @cached_property
     def estimates(self) -> npt.NDArray[np.float64]:
@@ -84,7 +93,7 @@ class Table:
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """The estimates in whole numbers that add up."""
-        return whole(self.estimates)
+        return rounded(self.estimates, self.axes)
 
     @cached_property
     def halves(self) -> npt.NDArray[np.float64]:
@@ -102,7 +111,7 @@ class Table:
     @cached_property
     def numbers(self) -> tuple[CellNumbers, ...]:
         """Sums, means and medians, in the order in which they are told."""
-        solver = Solver(self.groups, self._solved, self._noises)
+        solver = Solver(self.groups, self._solved, self._noises, lambda values: rounded(values, self.axes))
         result = solver.numbers(self.wanted, self.answer.measurements[1:][: len(self.wanted.totalled)], self.kinds)
         ranks = [] if self.ranked is None else medians(self.wanted, self.ranked, self.counts.shape)
         return (*result, *ranks)
@@ -141,7 +150,7 @@ class Table:
             *chosen,
             f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
             " zero stands for a small one.",
-            ADD_UP if len(self.keys) < 3 else ADD_UP_IN_ORDER,
+            ADD_UP if len(self.keys) < (2 if self.hierarchies else 3) else ADD_UP_IN_ORDER,
             *(number.note for number in self.numbers),
             *shown.footnotes(about)[1:],
         )
@@ -159,7 +168,7 @@ class Table:
         faint = [(abs(self.counts) < self.halves).reshape(-1).tolist()]
         faint += [number.faint.reshape(-1).tolist() for number in self.numbers]
         measures = [(name, texts, pale) for (name, texts), pale in zip(self._measures(), faint, strict=True)]
-        result = page(heading, self.keys, self.down, measures, notes=self.notes)
+        result = page(heading, self._shown, self.down, measures, notes=self.notes)
         if path is not None:
             with replacing("html", Path(path), (".html", ".htm")) as file:
                 file.write(result.encode())
@@ -186,6 +195,15 @@ class Table:
         ]
         return "\n".join([*lines, *self.notes])
 
+    @property
+    def _shown(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The keys, of which finer codes stand further in."""
+        result = []
+        for name, values in self.keys:
+            depths = self.hierarchies[name].depths if name in self.hierarchies else (0,) * len(values)
+            result.append((name, tuple(INDENT * depth + value for depth, value in zip(depths, values, strict=True))))
+        return result
+
     def _measures(self) -> list[tuple[str, list[str]]]:
         """What each cell tells, and the texts of all cells in order."""
         counts = [f"{number:,}" for number in self.counts.reshape(-1).tolist()]
@@ -193,7 +211,7 @@ class Table:
 
     def _texts(self) -> list[list[str]]:
         """The table as texts, its head first."""
-        side, above = self.keys[: self.down], self.keys[self.down :]
+        side, above = self._shown[: self.down], self._shown[self.down :]
         names, columns = zip(*self._measures(), strict=True)
         measured = names if len(names) > 1 or not above else ("",)
         labels = product(*(values for _, values in above))

@@ -27,7 +27,6 @@ from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.postprocess import shown
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
-from wpinq.postprocess.margins import whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -200,11 +199,13 @@ class Solver:
         frame: The groups that were measured, in their order.
         solved: Makes measured numbers of the groups add up: an axis for each key, totals last.
         noises: For each kind of cell, which cells of the table are of it, and the terms of their noise.
+        rounded: Makes a table whole.
     """
 
     frame: pl.DataFrame
     solved: Callable[[Floats], Floats]
     noises: Callable[[Measurement], Sequence[tuple[Any, tuple[NoiseTerm, ...]]]]
+    rounded: Callable[[Floats], npt.NDArray[np.int64]]
 
     def half(self, measured: Measurement, terms: tuple[NoiseTerm, ...], slope: float = 0.0) -> float:
         """How far noise moves a number, less another one times a slope."""
@@ -242,7 +243,7 @@ class Solver:
             half[cells] = spacing * self.half(measured, terms, 0.0 if number is None else abs(middle) / spacing)
         step = 10.0 ** math.floor(math.log10(half.min() / HIDDEN))
         step = max(step, 1.0) if kind is Kind.INT else step
-        parts = whole(values / step)
+        parts = self.rounded(values / step)
         shown_values: Floats = np.asarray(parts * step if step >= 1 else parts / round(1 / step), np.float64)
         return CellNumbers("sum", column, shown_values, values - half, values + half, step, parts)
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,6 +41,12 @@ def table(
         typer.Option(help="Tell the values that enough records have of columns that --categories leaves out: the delta "
                           "that they cost, beside an equal part of --epsilon for each: 1e-6.",
                      metavar="DELTA", show_default=False),
+    ] = None,
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(help="A column of codes with a CSV of what is above each, such as NUTS: region=nuts.csv, of lines "
+                          "of CODE,PARENT or CODE,PARENT,GRANDPARENT and so on. The table has a row of each level.",
+                     metavar="COLUMN=FILE", show_default=False),
     ] = None,
     sums: Annotated[
         str, typer.Option("--sum", help="Columns of numbers to sum up in each cell, beside counts; with --bounds.",
@@ -102,12 +109,14 @@ def table(
     check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, keep)
     side, above = _columns(down), _columns(across)
     values, outside = read_categories(categories, [*side, *above]), None if listed else other
+    trees = dict(read_hierarchy(entry) for entry in hierarchy or [])
     cost = None if epsilon is None else positive(epsilon, "--epsilon")
     bell = None if rho is None else positive(rho, "--rho")
     noise = "geometric" if bell is None else "gaussian"
     numbers: dict[str, Any] = {"sum": _columns(sums), "mean": _columns(means), "median": _columns(medians)}
     limits = dict(parse_bounds(entry) for entry in bounds or [])
-    empty = layout(data.limitless(), side, above, values, other=outside, total=total, numbers=numbers, bounds=limits)
+    empty = layout(data.limitless(), side, above, values, other=outside, total=total, numbers=numbers, bounds=limits,
+                   hierarchy=trees)  # fmt: skip
     if empty.unlisted and names_delta is None:
         raise PlanError(f"--categories: list the values of {empty.unlisted[0]!r}, which do not depend on the records;"
                         " or give --names-delta 1e-6, to tell those that enough records have.")  # fmt: skip
@@ -126,7 +135,7 @@ def table(
     )
     counts = wpinq.table(
         records, side, above, categories=values, other=outside, total=total, analyst=analyst, epsilon=cost, rho=bell,
-        mechanism=noise, bounds=limits, delta=costs["delta"], **numbers,
+        mechanism=noise, bounds=limits, delta=costs["delta"], hierarchy=trees, **numbers,
     )  # fmt: skip
     if html is not None:
         counts.html(html, title)
@@ -138,6 +147,31 @@ def table(
 
 def _columns(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_hierarchy(entry: str) -> tuple[str, dict[str, str]]:
+    """Read COLUMN=FILE: of lines of CODE,PARENT,... what is above each code.
+
+    Raises:
+        PlanError: It is not COLUMN=FILE.
+        SourceError: The file cannot be read, or gives a code two parents.
+    """
+    column, equals, file = entry.partition("=")
+    if not column or not equals or not file:
+        raise PlanError("--hierarchy: write COLUMN=FILE, for example region=nuts.csv.")
+    call = f"--hierarchy {file}"
+    result: dict[str, str] = {}
+    try:
+        lines = csv.reader(io.StringIO(Path(file).read_text("utf-8-sig"), newline=None), strict=True)
+        for row in lines:
+            for code, parent in pairwise(row):
+                if result.setdefault(code, parent) != parent:
+                    raise SourceError(f"{call}, line {lines.line_num}: a code has two parents; each has one.")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+    except csv.Error as error:
+        raise SourceError(f"{call}: is no CSV: {error}.") from None
+    return column, result
 
 
 def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]:

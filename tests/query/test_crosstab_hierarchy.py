@@ -65,8 +65,8 @@ def test_intervals_hold_at_each_level():
 
 
 def test_finer_codes_stand_further_in_on_a_page():
-    told = asked(epsilon=1)
-    assert ">\u2003\u2003DE11</th>" in told.html() and ">DE</th>" in told.html()
+    told, nbsp = asked(epsilon=1), "\u00a0"
+    assert f">{6 * nbsp}DE11</th>" in told.html() and ">DE</th>" in told.html()
     assert told.frame["region"].to_list() == list(CODES)
 
 

@@ -38,7 +38,7 @@ TAKEN = {"", "count", "low", "high", "grouping"}
 """Names that a column of a table cannot have: those of what it says of each count."""
 
 
-@takes(categories=MAPPING | NOTHING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
+@takes(categories=MAPPING | NOTHING, hierarchy=MAPPING | NOTHING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
 def table(
     records: Collection,
     down: str | Sequence[str] = (),
@@ -287,7 +287,7 @@ def layout(
     wanted = read_numbers(records, columns, bounds, **{"sum": (), "mean": (), "median": (), **(numbers or {})})
     if clash := [name for name in wanted.names if name in columns]:
         raise PlanError(f"{CALL}: the table tells {clash[0]!r} of each cell, so no column can be called so; rename it.")
-    trees = read_hierarchies(hierarchy or {}, columns, categories, other, wanted.medians)
+    trees = read_hierarchies({} if hierarchy is None else hierarchy, columns, categories, other, wanted.medians)
     categories = {**categories, **{name: list(tree.leaves) for name, tree in trees.items()}}
     unlisted = placeholders(records, columns, categories)
     if unlisted and other is None:

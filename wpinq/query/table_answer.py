@@ -35,7 +35,7 @@ ADD_UP_IN_ORDER = (
     " totals are sums of their parts, and may be moved by more."
 )
 """What is said of whole numbers; see `whole`."""
-INDENT = "\u2003"
+INDENT = "\u00a0\u00a0\u00a0"
 """What stands before a code for each level above it."""
 
 

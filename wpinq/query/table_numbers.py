@@ -142,6 +142,7 @@ class CellNumbers:
         low, high: Where their intervals begin and end, before they were rounded.
         step: The number of which they are multiples, where they are rounded so that they add up.
         parts: How many steps each is, then.
+        widest: How wide the interval is of which nothing is known.
     """
 
     what: str
@@ -151,6 +152,7 @@ class CellNumbers:
     high: Floats
     step: float | None = None
     parts: npt.NDArray[np.int64] | None = None
+    widest: float | None = None
 
     @property
     def label(self) -> str:
@@ -167,7 +169,8 @@ class CellNumbers:
         """Each as text, in the order of the table: a sum in its steps, else with the interval that noise leaves."""
         if self.parts is None or self.step is None:
             rows = zip(*(part.reshape(-1).tolist() for part in (self.values, self.low, self.high)), strict=True)
-            return [shown.within(*row) for row in rows]
+            widest = math.inf if self.widest is None else self.widest * (1 - 1e-9)
+            return ["unknown" if high - low >= widest else shown.within(value, low, high) for value, low, high in rows]
         digits = max(0, -math.floor(math.log10(self.step) + 0.5))
         return [f"{value:,.{digits}f}" for value in self.values.reshape(-1).tolist()]
 
@@ -182,12 +185,15 @@ class CellNumbers:
         if self.step is not None:
             half = (self.high - self.low) / 2
             return (
-                f"Noise moves the {self.label} of a cell by {half[(0,) * half.ndim]:,.4g} and that of all by"
-                f" {half[(-1,) * half.ndim]:,.4g} at most with probability 0.95. Sums are rounded to multiples of"
-                f" {self.step:,g} and add up."
+                f"Noise moves the {self.label} of a cell by {shown.upwards(half[(0,) * half.ndim])} and that of all by"
+                f" {shown.upwards(half[(-1,) * half.ndim])} at most with probability 0.95. Sums are rounded to"
+                f" multiples of {self.step:,g} and add up."
             )
         if self.what == "mean":
-            return f"The {self.label} is of those who have one; beside it is how far noise moves it."
+            return (
+                f"The {self.label} is of those who have one; beside it is how far noise moves it. Of few records noise"
+                " leaves any mean possible, which is then unknown."
+            )
         return f"The {self.label} was measured of each cell and each total by itself, and does not add up."
 
 
@@ -256,7 +262,7 @@ class Solver:
             halves = [self.half(measured, terms, slope) for slope in SLOPES]
             ends[0][cells], ends[1][cells] = _fieller(total[cells], number[cells], halves)
         low, high = middle + spacing * ends
-        return CellNumbers("mean", column, middle + spacing * ratio(total, number), low, high)
+        return CellNumbers("mean", column, middle + spacing * ratio(total, number), low, high, widest=2 * spacing)
 
 
 def _fieller(total: Floats, number: Floats, halves: Sequence[float]) -> tuple[Floats, Floats]:

@@ -63,6 +63,21 @@ def test_a_hierarchy_is_read_from_lines(wpinq, staff, tmp_path):
     assert "cannot be read" in wpinq(*asked, "--hierarchy", "team=nope.csv").refused()
 
 
+def test_public_numbers_are_kept(wpinq, staff, tmp_path):
+    values, kept, ledger = tmp_path / "values.json", tmp_path / "kept.csv", tmp_path / "ledger"
+    values.write_text('{"team": ["HR", "IT"], "floor": ["0", "1"]}')
+    kept.write_text("team,floor,count\nHR,,67\n,,200\n")
+    asked = ("table", staff, "--columns", "person,team,floor", "--down", "team", "--across", "floor", "--epsilon", "1",
+             "--categories", values, "--listed", "--ledger", ledger)  # fmt: skip
+    assert "write COLUMN=VALUE" in wpinq(*asked, "--keep", "team=HR:many").refused()
+    assert "no table has all" in wpinq(*asked, "--keep", kept, "--keep", "team=IT:5").refused()
+    assert not ledger.exists()
+    done = wpinq(*asked, "--keep", kept, "--keep", "team=IT,floor=0:66")
+    assert (done.code, done.err) == (0, "")
+    rows = [line.split() for line in done.out.splitlines()[1:4]]
+    assert (rows[0][3], rows[1][1], rows[1][3], rows[2][3]) == ("67*", "66*", "133", "200*")
+
+
 def test_names_that_nobody_listed_are_priced_and_told(wpinq, staff, tmp_path, remaining):
     ledger = tmp_path / "ledger"
     asked = ("table", staff, "--columns", "person,team,floor", "--down", "team", "--epsilon", 2000, "--ledger", ledger,

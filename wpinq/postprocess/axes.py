@@ -74,6 +74,19 @@ class Axis:
             result[parent] = result[children].sum(axis=0)
         return np.moveaxis(result, 0, axis)
 
+    def below(self, node: int) -> list[int]:
+        """The places that a total is the sum of and that are no totals; the place itself, if it is none."""
+        families, queue, result = dict(self.families), [node], []
+        for each in queue:
+            queue += families[each].tolist() if each in families else []
+            result += [] if each in families else [each]
+        return result
+
+    def covariance(self, node: int) -> npt.NDArray[np.float64]:
+        """How the noise of each place goes along with that of one place, in variances of one measured number."""
+        part = np.isin(self.leaves, self.below(node)).astype(np.float64)
+        return self.summed(part - part.sum() / (self.size + 1) if self.total else part, 0)
+
     def solved(self, values: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
         """What was measured along an axis, moved as little as makes it add up, and all totals."""
         result = added_up(values, axis, measured=self.total)

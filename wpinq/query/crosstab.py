@@ -21,11 +21,12 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded
-from wpinq.query.table_answer import Table
+from wpinq.query.table_answer import Table, axes_of
 from wpinq.query.table_hierarchy import Hierarchy, read_hierarchies
 from wpinq.query.table_names import NameChoice, choose_names, placeholders
 from wpinq.query.table_numbers import Numbers, read_numbers
 from wpinq.query.table_numbers import quoted as name_of
+from wpinq.query.table_public import Public, read_public
 
 CALL = "table"
 MOST = 6
@@ -58,6 +59,7 @@ def table(
     median: str | Sequence[str] = (),
     bounds: Mapping[str, Bounds] | None = None,
     hierarchy: Mapping[str, Mapping[str, str]] | None = None,
+    keep: Sequence[tuple[Mapping[str, str], int]] = (),
     name: str | None = None,
     analyst: str | None = None,
 ) -> Table:
@@ -93,6 +95,8 @@ def table(
             `suggest_bounds`. Numbers beyond are clamped.
         hierarchy: For a column of codes the code above each, as of NUTS, ICD or NACE: `{"region": {"DE1": "DE"}}`. The
             table has a row of each level; records hold the finest codes, and coarser rows are their sums.
+        keep: Counts that are public and stay as they are, such as what cannot be: `[({"age": "0-9", "job": "yes"},
+            0)]`. Of a column that is left out the total is meant. They go with counts alone.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
@@ -121,6 +125,7 @@ def table(
     asking: dict[str, Any] = {"mechanism": mechanism, "name": name, "analyst": analyst}
     costs: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
     made = laid_out()
+    public = made.public(keep)
     choice = made.choice(costs, **asking)
     if choice is not None:
         costs = dict(choice.rest)
@@ -140,7 +145,7 @@ def table(
     kinds = {column: made.records._node.schema[column].kind for column in made.numbers.columns}
     return Table(
         answer, made.keys, made.down, made.totals, made.partial, made.numbers, kinds, made.groups, ranked,
-        made.unlisted, made.hierarchies,
+        made.unlisted, made.hierarchies, public,
     )  # fmt: skip
 
 
@@ -201,6 +206,17 @@ class Layout:
     def parts(self) -> int:
         """How many measurements share what it costs."""
         return 1 + len(self.numbers.totalled) + len(self.numbers.medians)
+
+    def public(self, keep: Sequence[tuple[Mapping[str, str], int]]) -> Public:
+        """Read the numbers that are kept.
+
+        Raises:
+            PlanError: See `read_public`; or other numbers than counts are told, or names are not known yet.
+        """
+        result = read_public(keep, self.keys, axes_of(self.keys, self.totals, self.hierarchies))
+        if result.numbers and (self.numbers.columns or self.unlisted):
+            raise PlanError(f"{CALL}(keep=...): goes with counts by columns whose values are listed; leave the rest.")
+        return result
 
     @property
     def others(self) -> int:

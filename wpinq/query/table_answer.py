@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -22,6 +22,7 @@ from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.postprocess.degrees.synthesis.writers import replacing
 from wpinq.query.table_hierarchy import Hierarchy
 from wpinq.query.table_numbers import CellNumbers, Numbers, Solver, medians
+from wpinq.query.table_public import Public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,6 +36,8 @@ ADD_UP_IN_ORDER = (
     " totals are sums of their parts, and may be moved by more."
 )
 """What is said of whole numbers; see `whole`."""
+KEPT = "*"
+"""What stands after a public number."""
 INDENT = "\u00a0\u00a0\u00a0"
 """What stands before a code for each level above it."""
 
@@ -55,6 +58,7 @@ class Table:
         ranked: Medians of all cells and totals, where there are any.
         selected: The columns whose values nobody listed.
         hierarchies: The columns that have one, whose values are codes of all levels.
+        public: Counts that are kept as they are.
     """
 
     answer: Answer
@@ -68,21 +72,18 @@ class Table:
     ranked: Answer | None = None
     selected: tuple[str, ...] = ()
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    public: Public = field(default_factory=lambda: Public({}))
 
     @property
     def axes(self) -> list[Axis]:
         """How each column was measured."""
-        result = []
-        for (name, values), total in zip(self.keys, self.totals, strict=True):
-            tree = self.hierarchies.get(name)
-            parents = () if tree is None else tree.parents
-            result.append(Axis(len(values) - 1 if tree is None else len(tree.finest), total, parents))
-        return result
+        return axes_of(self.keys, self.totals, self.hierarchies)
 
     @cached_property
     def estimates(self) -> npt.NDArray[np.float64]:
         """The counts that are nearest to what was measured of all that add up: an axis for each column, totals last."""
-        return self._solved(self.answer.frame["count"].cast(pl.Float64).to_numpy())
+        measured = self._solved(self.answer.frame["count"].cast(pl.Float64).to_numpy())
+        return self.public.imposed(measured, self.axes)
 
     def _solved(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         result = values.reshape([axis.measured for axis in self.axes])
@@ -103,6 +104,8 @@ class Table:
         for cells, noise in self._noises(measured):
             unmoved = len(noise) == 1 and noise[0] == (float(measured.scale), 1, measured.gaussian)
             result[cells] = float(measured.interval(LEVEL)) if unmoved else half_width(noise, float(LEVEL))
+        for place in self.public.numbers:
+            result[place] = 0
         return result
 
     def _noises(self, measured: Measurement) -> list[tuple[Any, tuple[NoiseTerm, ...]]]:
@@ -135,7 +138,8 @@ class Table:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of it, in sentences."""
-        about, least, most = self.answer.about, self.halves.min(), self.halves.max()
+        about, known = self.answer.about, self.halves[self.halves > 0]
+        least, most = (known.min(), known.max()) if known.size else (0.0, 0.0)
         each = f"each count by {least:,.4g}" if least == most else (
             f"the count of a cell by {self.halves[(0,) * self.halves.ndim]:,.4g} and that of all by"
             f" {self.halves[(-1,) * self.halves.ndim]:,.4g}"
@@ -148,6 +152,7 @@ class Table:
             f"Counted {shown.whose(about)}.",
             *(left_out if self.partial else ()),
             *chosen,
+            *([f"{KEPT} A public number, kept as it is."] if self.public.numbers else ()),
             f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
             " zero stands for a small one.",
             ADD_UP if len(self.keys) < (2 if self.hierarchies else 3) else ADD_UP_IN_ORDER,
@@ -206,7 +211,9 @@ class Table:
 
     def _measures(self) -> list[tuple[str, list[str]]]:
         """What each cell tells, and the texts of all cells in order."""
-        counts = [f"{number:,}" for number in self.counts.reshape(-1).tolist()]
+        kept = {int(np.ravel_multi_index(place, self.counts.shape)) for place in self.public.numbers}
+        numbers = self.counts.reshape(-1).tolist()
+        counts = [f"{number:,}{KEPT if at in kept else ''}" for at, number in enumerate(numbers)]
         return [("count", counts), *((number.label, number.texts) for number in self.numbers)]
 
     def _texts(self) -> list[list[str]]:
@@ -225,3 +232,15 @@ class Table:
 
         head, *rows = self._texts()
         return parts.framed("Cross table", parts.table(head, rows), *(parts.text(note) for note in self.notes))
+
+
+def axes_of(
+    keys: Sequence[tuple[str, tuple[str, ...]]], totals: Sequence[bool], hierarchies: Mapping[str, Hierarchy]
+) -> list[Axis]:
+    """How each column of a table is measured, from its values, whether totals are, and its hierarchy."""
+    result = []
+    for (name, values), total in zip(keys, totals, strict=True):
+        tree = hierarchies.get(name)
+        parents = () if tree is None else tree.parents
+        result.append(Axis(len(values) - 1 if tree is None else len(tree.finest), total, parents))
+    return result

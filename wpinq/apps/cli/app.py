@@ -116,7 +116,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "Records": ("source", "public", "where", "derive", "columns", "header", "format", "separator", "decimal",
                 "encoding", "table", "tz", "data_version", "name"),
     "What is asked": ("of", "down", "across", "categories", "names_delta", "hierarchy", "other", "listed", "total",
-                      "sums", "means", "medians", "observe", "keys", "bounds", "epsilon", "mechanism", "split",
+                      "keep", "sums", "means", "medians", "observe", "keys", "bounds", "epsilon", "mechanism", "split",
                       "method", "prior", "mutual", "bipartite", "seed", "chains", "steps", "show_loss", "explain",
                       "functions"),
     "What it may cost": ("budget", "ledger", "delta", "rho", "ledger_delta", "ledger_rho", "accounting",

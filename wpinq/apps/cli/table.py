@@ -48,6 +48,12 @@ def table(
                           "of CODE,PARENT or CODE,PARENT,GRANDPARENT and so on. The table has a row of each level.",
                      metavar="COLUMN=FILE", show_default=False),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A count that is public and stays as it is: region=North,age=90+:0, of a column that is left "
+                          "out the total; or a CSV of columns and count. May be repeated.",
+                     metavar="COLUMN=VALUE,...:COUNT", show_default=False),
+    ] = None,
     sums: Annotated[
         str, typer.Option("--sum", help="Columns of numbers to sum up in each cell, beside counts; with --bounds.",
                           metavar="COLUMNS", show_default=False),
@@ -105,10 +111,11 @@ def table(
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
     if title is not None and not title.isprintable():
         raise PlanError("--title: holds what cannot be printed; write it in one line of UTF-8.")
-    keep = {*data.files(), *([categories.resolve()] if categories else [])}
-    check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, keep)
+    read = {*data.files(), *([categories.resolve()] if categories else [])}
+    check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, read)
     side, above = _columns(down), _columns(across)
     values, outside = read_categories(categories, [*side, *above]), None if listed else other
+    public = [pair for entry in keep or [] for pair in read_kept(entry)]
     trees = dict(read_hierarchy(entry) for entry in hierarchy or [])
     cost = None if epsilon is None else positive(epsilon, "--epsilon")
     bell = None if rho is None else positive(rho, "--rho")
@@ -117,6 +124,7 @@ def table(
     limits = dict(parse_bounds(entry) for entry in bounds or [])
     empty = layout(data.limitless(), side, above, values, other=outside, total=total, numbers=numbers, bounds=limits,
                    hierarchy=trees)  # fmt: skip
+    empty.public(public)
     if empty.unlisted and names_delta is None:
         raise PlanError(f"--categories: list the values of {empty.unlisted[0]!r}, which do not depend on the records;"
                         " or give --names-delta 1e-6, to tell those that enough records have.")  # fmt: skip
@@ -135,7 +143,7 @@ def table(
     )
     counts = wpinq.table(
         records, side, above, categories=values, other=outside, total=total, analyst=analyst, epsilon=cost, rho=bell,
-        mechanism=noise, bounds=limits, delta=costs["delta"], hierarchy=trees, **numbers,
+        mechanism=noise, bounds=limits, delta=costs["delta"], hierarchy=trees, keep=public, **numbers,
     )  # fmt: skip
     if html is not None:
         counts.html(html, title)
@@ -147,6 +155,37 @@ def table(
 
 def _columns(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_kept(entry: str) -> list[tuple[dict[str, str], int]]:
+    """Read public counts: COLUMN=VALUE,...:COUNT, or a CSV whose last column is `count`; what is empty is a total.
+
+    Raises:
+        PlanError: It is of another form.
+        SourceError: The file cannot be read.
+
+    >>> read_kept("region=North,age=90+:0"), read_kept(":1200")
+    ([({'region': 'North', 'age': '90+'}, 0)], [({}, 1200)])
+    """
+    call = f"--keep {entry}"
+    if entry.lower().endswith(".csv"):
+        try:
+            rows = list(csv.DictReader(io.StringIO(Path(entry).read_text("utf-8-sig"), newline=None), strict=True))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+        except csv.Error as error:
+            raise SourceError(f"{call}: is no CSV: {error}.") from None
+        pairs = [
+            ({name: value for name, value in row.items() if value and name != "count"}, row.get("count"))
+            for row in rows
+        ]
+    else:
+        places, _, number = entry.rpartition(":")
+        parts = [part.partition("=") for part in places.split(",") if part]
+        pairs = [({name: value for name, _, value in parts}, number)]
+    if any(not isinstance(number, str) or not number.isdecimal() or not number.isascii() for _, number in pairs):
+        raise PlanError(f"{call}: write COLUMN=VALUE,...:COUNT, or a CSV with a column count, of whole numbers.")
+    return [(where, int(number)) for where, number in pairs if isinstance(number, str)]
 
 
 def read_hierarchy(entry: str) -> tuple[str, dict[str, str]]:

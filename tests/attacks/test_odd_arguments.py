@@ -109,6 +109,14 @@ def calls(place):
         "table": (wpinq.table, {"records": people, "down": ["page"], "across": "user", "epsilon": 1, "at_most": 2,
                                 "categories": {"page": ["a", "b"], "user": ["ann"]}, "other": "else", "total": "all",
                                 "per": ("page", 1), "name": "n", "analyst": None}),
+        "table numbers": (wpinq.table, {"records": people, "down": "page", "categories": {"page": ["a"]}, "epsilon": 1,
+                                        "sum": "x", "mean": ["x"], "median": "n",
+                                        "bounds": {"x": (0, 5), "n": (0, 9)}}),
+        "table names": (wpinq.table, {"records": people, "down": "page", "epsilon": 1, "delta": "1e-6",
+                                      "other": "else"}),
+        "table hierarchy": (wpinq.table, {"records": people, "down": "page", "epsilon": 1, "other": None,
+                                          "hierarchy": {"page": {"a": "top", "b": "top"}},
+                                          "keep": [({"page": "top"}, 5)]}),
         "table html": (crossed.html, {"path": str(place / "t.html"), "title": "pages"}),
         "table save": (crossed.save, {"path": str(place / "t.csv")}),
         "plan_tables": (wpinq.plan_tables, {"records": people, "tables": ["page", ("page", "user")], "epsilon": 1,
@@ -248,7 +256,9 @@ NAMES = [
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "users auto", "draw", "to_mbi",
-    "plan_budget", "table", "table html", "table save", "degrees by", "connect", "Release", *(
+    "plan_budget", "table", "table numbers", "table names", "table hierarchy", "table html", "table save",
+    "degrees by", "connect",
+    "Release", *(
         f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),
 ]  # fmt: skip

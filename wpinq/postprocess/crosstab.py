@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from html import escape
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from wpinq.html import parts
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+Key: TypeAlias = tuple[str, Sequence[str]]
+Measure: TypeAlias = tuple[str, Sequence[str], Sequence[bool]]
 
 STYLE = """\
 body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:#15181c}}
@@ -28,9 +27,7 @@ body{margin:0;background:#fff}@media(prefers-color-scheme:dark){body{background:
 
 
 def page(
-    title: str, keys: Sequence[tuple[str, Sequence[str]]], down: int, counts: npt.NDArray[np.int64], *,
-    halves: npt.NDArray[np.float64],
-    notes: Sequence[str],
+    title: str, keys: Sequence[Key], down: int, measures: Sequence[Measure], *, notes: Sequence[str]
 ) -> str:  # fmt: skip
     """The table as one HTML page that needs no network and no script.
 
@@ -38,46 +35,49 @@ def page(
         title: Its heading.
         keys: The name of each key and its values; the last value is the total.
         down: How many of the keys stand at the side; the others stand above.
-        counts: An axis for each key.
-        halves: How far noise moves each count; one that is nearer to zero is set apart.
+        measures: What is told of each cell: its name, a text for each cell in the order of the keys, and whether that
+            is set apart, since it may be zero.
         notes: Sentences below it.
     """
     side, above = keys[:down], keys[down:]
     heads = list(product(*(range(len(values)) for _, values in above)))
-    lines = [f"<caption>{escape(title)}</caption><thead>", *_head(side, above), "</thead><tbody>"]
-    shape = (-1, len(heads))
-    rows = zip(counts.reshape(shape).tolist(), (abs(counts) < halves).reshape(shape).tolist(), strict=True)
+    names, texts, faints = zip(*measures, strict=True)
+    cells = list(zip(zip(*texts, strict=True), zip(*faints, strict=True), strict=True))
+    lines = [f"<caption>{escape(title)}</caption><thead>", *_head(side, above, names), "</thead><tbody>"]
     before: tuple[int, ...] = ()
-    for position, row in zip(product(*(range(len(values)) for _, values in side)), rows, strict=True):
+    for line, position in enumerate(product(*(range(len(values)) for _, values in side))):
         total = _is_total(position, side)
-        names = [
+        labels = [
             "" if position[: depth + 1] == before[: depth + 1] and depth < down - 1 else values[at]
             for depth, (at, (_, values)) in enumerate(zip(position, side, strict=True))
         ]
-        cells = [
-            _cell(number, faint, total=total or _is_total(head, above))
-            for number, faint, head in zip(*row, heads, strict=True)
-        ]
-        named = "".join(f'<th scope="row">{escape(name)}</th>' for name in names)
-        lines.append(f"<tr{' class=t' if total else ''}>{named}{''.join(cells)}</tr>")
+        row = zip(cells[line * len(heads) : (line + 1) * len(heads)], heads, strict=True)
+        shown = "".join(
+            _cell(text, faint, total=total or _is_total(head, above))
+            for told, head in row for text, faint in zip(*told, strict=True)
+        )  # fmt: skip
+        named = "".join(f'<th scope="row">{escape(name)}</th>' for name in labels)
+        lines.append(f"<tr{' class=t' if total else ''}>{named}{shown}</tr>")
         before = position
     body = "\n".join([*lines, "</tbody>"])
-    texts = "".join(parts.text(note) for note in notes)
-    shown = f'<main class="wpinq"><div class="wide"><table>{body}</table></div>{texts}</main>'
-    return parts.page(title, parts.look() + STYLE, shown)
+    below = "".join(parts.text(note) for note in notes)
+    main = f'<main class="wpinq"><div class="wide"><table>{body}</table></div>{below}</main>'
+    return parts.page(title, parts.look() + STYLE, main)
 
 
-def _head(side: Sequence[tuple[str, Sequence[str]]], above: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """A row for each key that stands above; the last one names the keys at the side, and its own before its values."""
+def _head(side: Sequence[Key], above: Sequence[Key], measures: Sequence[str]) -> list[str]:
+    """A row for each key that stands above; the last one names the keys at the side, and its own before its values.
+
+    Several measures are the last row, and so is one where no key stands above.
+    """
     named = "".join(f'<th scope="col">{escape(name)}</th>' for name, _ in side)
-    if not above:
-        return [f'<tr>{named}<th scope="col" class="n">count</th></tr>']
+    levels: list[Key] = [*above, *([("", measures)] if len(measures) > 1 or not above else [])]
     lines, times = [], 1
-    for depth, (name, values) in enumerate(above):
-        span = math.prod(len(after) for _, after in above[depth + 1 :])
+    for depth, (name, values) in enumerate(levels):
+        span = math.prod(len(after) for _, after in levels[depth + 1 :])
         wide = f' colspan="{span}"' if span > 1 else ""
-        last = depth == len(above) - 1
-        labels = [f"{name}: {values[0]}", *values[1:]] if last else [*values]
+        last = depth == len(levels) - 1
+        labels = [f"{name}: {values[0]}", *values[1:]] if last and name else [*values]
         cells = "".join(f'<th scope="col" class="n"{wide}>{escape(value)}</th>' for value in labels * times)
         first = named if last else f'<th colspan="{max(len(side), 1)}">{escape(name)}</th>' if side else ""
         lines.append(f"<tr>{first}{cells}</tr>")
@@ -85,10 +85,10 @@ def _head(side: Sequence[tuple[str, Sequence[str]]], above: Sequence[tuple[str, 
     return lines
 
 
-def _is_total(position: Sequence[int], keys: Sequence[tuple[str, Sequence[str]]]) -> bool:
+def _is_total(position: Sequence[int], keys: Sequence[Key]) -> bool:
     return any(at == len(values) - 1 for at, (_, values) in zip(position, keys, strict=True))
 
 
-def _cell(number: int, faint: bool, *, total: bool) -> str:
+def _cell(text: str, faint: bool, *, total: bool) -> str:
     kind = f"n{' t' if total else ''}{' f' if faint else ''}"
-    return f'<td class="{kind}">{number:,}</td>'
+    return f'<td class="{kind}">{escape(text)}</td>'

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from wpinq.postprocess.rounding import controlled
+
 ROUNDING = 16 * np.finfo(np.float64).eps
 """The part of all that a sum adds, by which it is zero: what is smaller comes from rounding alone."""
 
@@ -99,9 +101,9 @@ def added_up(values: npt.NDArray[np.float64], axis: int, *, measured: bool) -> n
 def whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Whole numbers that add up exactly, from a cube of numbers that do.
 
-    Along the first key, then within each of its values along the second and so on, each number goes up or down by less
-    than one: of the parts of a total those go up that have the largest fractions. All other totals are the sums of
-    their parts, and may move by more.
+    Of one key or two each number goes up or down by less than one (`controlled`). Of more keys that holds along the
+    first one, then within each of its values along the second and so on: of the parts of a total those go up that have
+    the largest fractions. All other totals are the sums of their parts, and may move by more.
 
     Args:
         values: An axis for each key, whose last place is the sum of the others.
@@ -109,6 +111,8 @@ def whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     >>> whole(np.array([0.4, 0.4, 0.4, 1.2])).tolist()
     [1, 0, 0, 1]
     """
+    if values.ndim == 2:
+        return controlled(values)
     cells = np.round(values[(-1,) * values.ndim])[None]
     for axis in range(values.ndim):
         parts = values[(slice(None, -1),) * (axis + 1) + (-1,) * (values.ndim - axis - 1)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded, settling
-from wpinq.query.crosstab import Table, table
+from wpinq.query.crosstab import table
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
+from wpinq.query.table_answer import Table
 from wpinq.query.table_plan import PlannedTables, TablePlan, plan_tables
 
 __all__ = [

@@ -1,38 +1,32 @@
-"""Cross tables: counts by several columns with all totals, from one charge, in whole numbers that add up."""
+"""Cross tables: counts and numbers by several columns with all totals, from one charge, that add up."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import polars as pl
 
-from wpinq.arguments import MAPPING, NAME, NOTHING, PATH, TEXT, takes
+from wpinq.aggregates.keywords import Bounds
+from wpinq.arguments import MAPPING, NAME, NOTHING, TEXT, takes
 from wpinq.collection import Collection
-from wpinq.core.measurements.answer import LEVEL, Answer
+from wpinq.core.measurements.answer import beside
+from wpinq.core.measurements.query import commit
 from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.kinds import TYPES
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
-from wpinq.exact import Amount
-from wpinq.postprocess import shown
-from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
-from wpinq.postprocess.degrees.synthesis.writers import replacing
-from wpinq.postprocess.margins import added_up, cube_noise, whole
-from wpinq.query.answer import sql
+from wpinq.exact import Amount, exact
+from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from wpinq.core.measurements.measurement import Measurement
+from wpinq.query.table_answer import Table, axes_of
+from wpinq.query.table_hierarchy import Hierarchy, read_hierarchies
+from wpinq.query.table_names import NameChoice, choose_names, placeholders
+from wpinq.query.table_numbers import Numbers, read_numbers
+from wpinq.query.table_numbers import quoted as name_of
+from wpinq.query.table_public import Public, read_public
 
 CALL = "table"
 MOST = 6
@@ -45,152 +39,13 @@ TAKEN = {"", "count", "low", "high", "grouping"}
 """Names that a column of a table cannot have: those of what it says of each count."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """A cross table of noisy counts that add up. Using it costs nothing more.
-
-    Attributes:
-        answer: What was measured, with what it cost.
-        keys: For each column its name and its values, the last of which is the total.
-        down: How many of the columns stand at the side; the others stand above.
-        totals: For each column whether its totals were measured, too; else they are sums.
-        partial: The columns of which only records with a listed value are counted.
-    """
-
-    answer: Answer
-    keys: tuple[tuple[str, tuple[str, ...]], ...]
-    down: int
-    totals: tuple[bool, ...]
-    partial: tuple[str, ...] = ()
-
-    @cached_property
-    def estimates(self) -> npt.NDArray[np.float64]:
-        """The counts that are nearest to what was measured of all that add up: an axis for each column, totals last."""
-        sizes = [len(values) - (not measured) for (_, values), measured in zip(self.keys, self.totals, strict=True)]
-        result = self.answer.frame["count"].cast(pl.Float64).to_numpy().reshape(sizes)
-        for axis, measured in enumerate(self.totals):
-            result = added_up(result, axis, measured=measured)
-        return result
-
-    @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
-        """The estimates in whole numbers that add up."""
-        return whole(self.estimates)
-
-    @cached_property
-    def halves(self) -> npt.NDArray[np.float64]:
-        """How far noise moves each estimate at most, with probability 0.95."""
-        measured: Any = self.answer.measurements[0]
-        result = np.empty(self.counts.shape)
-        for totals in product((False, True), repeat=len(self.keys)):
-            block = tuple(slice(-1, None) if total else slice(None, -1) for total in totals)
-            result[block] = self._half(measured, totals)
-        return result
-
-    def _half(self, measured: Measurement, totals: Sequence[bool]) -> float:
-        sizes = [len(values) - 1 for _, values in self.keys]
-        added = math.prod(
-            size for size, summed, total in zip(sizes, self.totals, totals, strict=True) if total and not summed
-        )
-        terms = cube_noise([size for size, summed in zip(sizes, self.totals, strict=True) if summed])
-        if added == len(terms) == 1:
-            return float(measured.interval(LEVEL))
-        noise = (NoiseTerm(float(measured.scale) * part, many * added, measured.gaussian) for part, many in terms)
-        return half_width(tuple(noise), float(LEVEL))
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """A row for each count: the value or the total of each column, the count, and its interval, `low` and `high`.
-
-        The interval is of the number before it was made whole, and so holds the true one as often as it says.
-        """
-        labels = list(product(*(values for _, values in self.keys)))
-        table = pl.DataFrame(labels, schema=[name for name, _ in self.keys], orient="row")
-        half, middle = self.halves.reshape(-1), self.estimates.reshape(-1)
-        ends = {"low": middle - half, "high": middle + half}
-        return table.with_columns(count=self.counts.reshape(-1), **{name: pl.Series(end) for name, end in ends.items()})
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader must know of it, in sentences."""
-        about, least, most = self.answer.about, self.halves.min(), self.halves.max()
-        each = f"each number by {least:,.4g}" if least == most else (
-            f"a cell by {self.halves[(0,) * self.halves.ndim]:,.4g} and the total of all by"
-            f" {self.halves[(-1,) * self.halves.ndim]:,.4g}"
-        )  # fmt: skip
-        left_out = [f"Left out are records with another value, or none, of {' or '.join(self.partial)}."]
-        return (
-            f"Counted {shown.whose(about)}.",
-            *(left_out if self.partial else ()),
-            f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
-            " zero stands for a small one.",
-            "All numbers add up. They are whole along the columns in their order, each within one of the best estimate;"
-            " other totals are sums of their parts, and may be moved by more.",
-            *shown.footnotes(about)[1:],
-        )
-
-    @takes(path=PATH | NOTHING, title=NAME | NOTHING)
-    def html(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> str:
-        """The table as one page for readers, on screens and on paper; it is written too, where a file is named.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
-        from wpinq.postprocess.crosstab import page
-
-        heading = title or f"Records by {' and '.join(name for name, _ in self.keys)}"
-        result = page(heading, self.keys, self.down, self.counts, halves=self.halves, notes=self.notes)
-        if path is not None:
-            with replacing("html", Path(path), (".html", ".htm")) as file:
-                file.write(result.encode())
-        return result
-
-    @takes(path=PATH)
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `frame` and what describes it: `.csv` or `.parquet`, as `Answer.save` does.
-
-        Raises:
-            SourceError: The suffix is another, or the place cannot be written.
-        """
-        from wpinq.core.measurements.answer import save
-
-        save(self.frame, {**self.answer.about, "notes": self.notes}, path, (".csv", ".parquet"))
-
-    def __repr__(self) -> str:
-        head, *rows = self._texts()
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = [
-            "  ".join(
-                text.ljust(width) if index < self.down else text.rjust(width)
-                for index, (text, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in (head, *rows)
-        ]
-        return "\n".join([*lines, *self.notes])
-
-    def _texts(self) -> list[list[str]]:
-        """The table as texts, its head first."""
-        side, above = self.keys[: self.down], self.keys[self.down :]
-        heads = ["count"] if not above else [" ".join(labels) for labels in product(*(values for _, values in above))]
-        rows = self.counts.reshape(-1, len(heads)).tolist()
-        names = product(*(values for _, values in side))
-        body = [[*name, *(f"{number:,}" for number in row)] for name, row in zip(names, rows, strict=True)]
-        return [[*(name for name, _ in side), *heads], *body]
-
-    def _repr_html_(self) -> str:
-        from wpinq.html import parts
-
-        head, *rows = self._texts()
-        return parts.framed("Cross table", parts.table(head, rows), *(parts.text(note) for note in self.notes))
-
-
-@takes(categories=MAPPING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
+@takes(categories=MAPPING | NOTHING, hierarchy=MAPPING | NOTHING, mechanism=NAME, other=TEXT | NOTHING, total=TEXT)
 def table(
     records: Collection,
     down: str | Sequence[str] = (),
     across: str | Sequence[str] = (),
     *,
-    categories: Mapping[str, Sequence[Any]],
+    categories: Mapping[str, Sequence[Any]] | None = None,
     epsilon: Amount | None = None,
     rho: Amount | None = None,
     delta: Amount | None = None,
@@ -199,29 +54,49 @@ def table(
     per: tuple[str, int] | None = None,
     other: str | None = "other",
     total: str = "all",
+    sum: str | Sequence[str] = (),  # noqa: A002
+    mean: str | Sequence[str] = (),
+    median: str | Sequence[str] = (),
+    bounds: Mapping[str, Bounds] | None = None,
+    hierarchy: Mapping[str, Mapping[str, str]] | None = None,
+    keep: Sequence[tuple[Mapping[str, str], int]] = (),
     name: str | None = None,
     analyst: str | None = None,
 ) -> Table:
-    """Count records by several columns, with all totals, in whole numbers that add up.
+    """Count records by several columns, with all totals, in whole numbers that add up; sum up and average them, too.
 
     The cells are measured, and of columns with many values also the totals (`GROUP BY ROLLUP`), which then share
     epsilon equally: whatever leaves less noise. All counts are moved as little as makes them add up, and made whole. A
     person who has several records counts so often, up to the bound. Nothing is left out because it is small.
+
+    Numbers share epsilon equally with the counts: each column that is summed up or averaged is one measurement, sum and
+    mean of one column together, and each median is another. Sums add up as counts do. A mean is a sum over the number
+    of records that have one. Medians are measured of cells and of all totals, and cost as many sets of keys.
 
     Args:
         records: What is counted.
         down: The columns at the side of the table.
         across: The columns above it.
         categories: For each column the values that the table has; they do not depend on the records. Of a column that
-            is true or false they may be left out, and so are then records without a value.
+            is true or false they may be left out, and so are then records without a value. Of another one that is left
+            out, the values are told that enough records have, for `delta`; all else is under `other`.
         epsilon: What it costs one person in all, exact.
         rho: Instead of epsilon, with Gaussian noise.
-        delta: What goes with epsilon of Gaussian noise.
+        delta: What goes with epsilon of Gaussian noise; or what values that nobody listed cost, beside an equal part of
+            epsilon for each such column.
         mechanism: What adds noise; see `measure`.
         at_most: How many records of each person are counted, where that was not said before.
         per: A column and a number: of one person's records with the same value of it no more are kept.
         other: What records are counted under that have none of the values; None leaves them out of the table.
         total: What totals are called.
+        sum, mean, median: Columns of numbers, each one or several. A record without a number is counted, and not in
+            these.
+        bounds: For each of them the least and the largest number, which do not depend on the records; see
+            `suggest_bounds`. Numbers beyond are clamped.
+        hierarchy: For a column of codes the code above each, as of NUTS, ICD or NACE: `{"region": {"DE1": "DE"}}`. The
+            table has a row of each level; records hold the finest codes, and coarser rows are their sums.
+        keep: Counts that are public and stay as they are, such as what cannot be: `[({"age": "0-9", "job": "yes"},
+            0)]`. Of a column that is left out the total is meant. They go with counts alone.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
@@ -239,12 +114,66 @@ def table(
     >>> wpinq.table(staff, "team", categories={"team": ["HR", "IT"]}, other=None, epsilon=99).counts.tolist()
     [1, 2, 3]
     """
-    made = layout(records, down, across, categories, other=other, total=total, bound=(at_most, per))
-    answer = sql(
-        made.query, {"records": made.records}, keys=made.groups, epsilon=epsilon, rho=rho, delta=delta,
-        mechanism=mechanism, name=name, analyst=analyst,
+    numbers = {"sum": sum, "mean": mean, "median": median}
+
+    def laid_out(names: Mapping[str, Sequence[str]] | None = None) -> Layout:
+        return layout(
+            records, down, across, categories or {}, other=other, total=total, numbers=numbers, bounds=bounds,
+            bound=(at_most, per), names=names, hierarchy=hierarchy,
+        )  # fmt: skip
+
+    asking: dict[str, Any] = {"mechanism": mechanism, "name": name, "analyst": analyst}
+    costs: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
+    made = laid_out()
+    public = made.public(keep)
+    choice = made.choice(costs, **asking)
+    if choice is not None:
+        costs = dict(choice.rest)
+        choice.insist([quote for query in priced(made, costs, **asking) for quote in query.quotes])
+        made = laid_out(choice.charge([other or "", total], made.others))
+    if not made.numbers.medians:
+        answer = sql(made.query, {"records": made.records}, keys=made.groups, bounds=made.numbers.bounds,
+                     **asking, **costs)  # fmt: skip
+        ranked = None
+    else:
+        first, second = priced(made, costs, **asking)
+        paid = commit([*first.quotes, *second.quotes])
+        ranked = second.answer(paid[len(first.quotes) :])
+        answer = beside(first.answer(paid[: len(first.quotes)]), made.ranking, paid[len(first.quotes) :])
+    if choice is not None:
+        answer = choice.described(answer)
+    kinds = {column: made.records._node.schema[column].kind for column in made.numbers.columns}
+    return Table(
+        answer, made.keys, made.down, made.totals, made.partial, made.numbers, kinds, made.groups, ranked,
+        made.unlisted, made.hierarchies, public,
     )  # fmt: skip
-    return Table(answer, made.keys, made.down, made.totals, made.partial)
+
+
+def priced(made: Layout, costs: Mapping[str, Amount | None], **asking: Any) -> list[QuotedSql]:
+    """Price what a table asks: its counts and sums, and its medians, where there are any. Nothing is charged.
+
+    Args:
+        made: The table.
+        costs: What it costs in all, as `epsilon`, `rho` and `delta`; each measurement has an equal part.
+        asking: The other arguments of `sql`.
+
+    Raises:
+        PlanError, BudgetError: See `sql`.
+    """
+    ranks, parts = len(made.numbers.medians), made.parts
+    asked = [(made.query, made.groups, parts - ranks)]
+    if ranks:
+        asked.append((made.ranking, made.groups_of([True] * len(made.keys)), ranks))
+    result = []
+    for query, groups, part in asked:
+        share: dict[str, Any] = {
+            what: None if cost is None else exact(cost, f"{CALL}({what}=...)") * part / parts
+            for what, cost in costs.items()
+        }
+        result.append(
+            quoted(query, {"records": made.records}, keys=groups, bounds=made.numbers.bounds, **asking, **share)
+        )
+    return result
 
 
 @dataclass(frozen=True)
@@ -252,31 +181,86 @@ class Layout:
     """What a table asks, before anything is charged.
 
     Attributes:
-        query: The query that counts.
-        records: What it counts, as `records`: the label of each column.
+        records: What it counts, as `records`: the label of each column, and the numbers.
         keys: For each column its name and its labels, the last of which is the total.
         down: How many of the columns stand at the side.
         totals: For each column whether its totals are measured, too.
         partial: The columns of which only records with a listed value are counted.
+        numbers: What it tells beside counts.
+        source: The records under their bound.
+        unlisted: The columns whose values nobody listed.
+        hierarchies: The columns that have one.
     """
 
-    query: str
     records: Collection
     keys: tuple[tuple[str, tuple[str, ...]], ...]
     down: int
     totals: tuple[bool, ...]
     partial: tuple[str, ...]
+    numbers: Numbers
+    source: Collection
+    unlisted: tuple[str, ...]
+    hierarchies: Mapping[str, Hierarchy]
+
+    @property
+    def parts(self) -> int:
+        """How many measurements share what it costs."""
+        return 1 + len(self.numbers.totalled) + len(self.numbers.medians)
+
+    def public(self, keep: Sequence[tuple[Mapping[str, str], int]]) -> Public:
+        """Read the numbers that are kept.
+
+        Raises:
+            PlanError: See `read_public`; or other numbers than counts are told, or names are not known yet.
+        """
+        result = read_public(keep, self.keys, axes_of(self.keys, self.totals, self.hierarchies))
+        if result.numbers and (self.numbers.columns or self.unlisted):
+            raise PlanError(f"{CALL}(keep=...): goes with counts by columns whose values are listed; leave the rest.")
+        return result
+
+    @property
+    def others(self) -> int:
+        """How many cells and totals it has by the columns whose values are listed."""
+        return math.prod(len(values) for name, values in self.keys if name not in self.unlisted)
+
+    def choice(self, costs: Mapping[str, Amount | None], **asking: Any) -> NameChoice | None:
+        """Price the choice of the names that nobody listed; None where all are.
+
+        Raises:
+            PlanError: See `choose_names`.
+        """
+        return choose_names(self.source, self.unlisted, costs, self.parts, **asking) if self.unlisted else None
+
+    @property
+    def query(self) -> str:
+        """The query that counts and sums up."""
+        return self._query(['COUNT(*) AS "count"', *self.numbers.aggregates], self.totals)
+
+    @property
+    def ranking(self) -> str:
+        """The query that asks for medians."""
+        return self._query(self.numbers.ranks, [True] * len(self.keys))
+
+    def _query(self, aggregates: Sequence[str], totals: Sequence[bool]) -> str:
+        names = [name_of(name) for name, _ in self.keys]
+        parts = [f"ROLLUP ({name})" if measured else name for name, measured in zip(names, totals, strict=True)]
+        return f"SELECT {', '.join([*names, *aggregates])} FROM records GROUP BY {', '.join(parts)}"  # noqa: S608
 
     @property
     def groups(self) -> pl.DataFrame:
-        """All groups that are measured, in the order of the table."""
+        """All groups that are counted, in the order of the table."""
+        return self.groups_of(self.totals)
+
+    def groups_of(self, totals: Sequence[bool]) -> pl.DataFrame:
+        """All groups of which totals are measured of these columns, in the order of the table."""
         frame = pl.DataFrame({"grouping": [0]}, schema={"grouping": pl.Int64})
-        for (name, values), measured in zip(self.keys, self.totals, strict=True):
-            column = pl.DataFrame({name: [*values[:-1], *([None] if measured else [])]}, schema={name: pl.String})
+        for (name, values), measured in zip(self.keys, totals, strict=True):
+            finest = self.hierarchies[name].finest if name in self.hierarchies else values[:-1]
+            column = pl.DataFrame({name: [*finest, *([None] if measured else [])]}, schema={name: pl.String})
             frame = frame.join(column, how="cross", maintain_order="left_right").with_columns(
                 grouping=2 * pl.col("grouping") + pl.col(name).is_null().cast(pl.Int64)
             )
-        return frame.select(*(name for name, _ in self.keys), *(["grouping"] if any(self.totals) else []))
+        return frame.select(*(name for name, _ in self.keys), *(["grouping"] if any(totals) else []))
 
 
 def layout(
@@ -287,11 +271,18 @@ def layout(
     *,
     other: str | None,
     total: str,
+    numbers: Mapping[str, str | Sequence[str]] | None = None,
+    bounds: Mapping[str, Bounds] | None = None,
     bound: tuple[int | None, tuple[str, int] | None] = (None, None),
+    names: Mapping[str, Sequence[str]] | None = None,
+    hierarchy: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Layout:
     """Read what a table is to be.
 
     Args:
+        numbers: The columns of `sum`, `mean` and `median`.
+        hierarchy: For a column of codes the code above each.
+        names: The values that were chosen of columns whose values nobody listed; None before they are.
         bound: How many records of each person are counted, and how many with the same value. The other arguments are
             those of `table`.
 
@@ -301,28 +292,40 @@ def layout(
     if not isinstance(records, Collection):
         raise PlanError(f"{CALL}: give protected records, as protect(...) makes them.")
     side = _names(down, "down")
-    names = [*side, *_names(across, "across")]
-    if not names or len(set(names)) < len(names) or len(names) > MOST:
+    columns = [*side, *_names(across, "across")]
+    if not columns or len(set(columns)) < len(columns) or len(columns) > MOST:
         raise PlanError(f"{CALL}: give one to {MOST} different columns, down and across.")
-    if taken := [name for name in names if name.lower() in TAKEN]:
+    if taken := [name for name in columns if name.lower() in TAKEN]:
         raise PlanError(f"{CALL}: a column cannot be called {taken[0]!r} here; rename it with map.")
-    if unknown := [str(name) for name in categories if name not in names]:
+    if unknown := [str(name) for name in categories if name not in columns]:
         raise PlanError(f"{CALL}(categories=...): {unknown[0]!r} is no column of the table.")
     records = rebounded({"records": records}, *bound)["records"]
-    outside = left_out(records, names, categories, other)
-    keys = tuple(
-        (name, (*_without(total, name, labels(records, name, categories.get(name), outside[name])), total))
-        for name in names
-    )
-    if math.prod(len(values) for _, values in keys) > CELLS:
-        raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
-    totals = tuple(measured_too(len(values) - 1) for _, values in keys)
-    quoted = ['"{}"'.format(name.replace('"', '""')) for name in names]
-    parts = [f"ROLLUP ({name})" if measured else name for name, measured in zip(quoted, totals, strict=True)]
-    query = f'SELECT {", ".join(quoted)}, COUNT(*) AS "count" FROM records GROUP BY {", ".join(parts)}'  # noqa: S608
+    wanted = read_numbers(records, columns, bounds, **{"sum": (), "mean": (), "median": (), **(numbers or {})})
+    if clash := [name for name in wanted.names if name in columns]:
+        raise PlanError(f"{CALL}: the table tells {clash[0]!r} of each cell, so no column can be called so; rename it.")
+    trees = read_hierarchies({} if hierarchy is None else hierarchy, columns, categories, other, wanted.medians)
+    categories = {**categories, **{name: list(tree.leaves) for name, tree in trees.items()}}
+    unlisted = placeholders(records, columns, categories)
+    if unlisted and other is None:
+        raise PlanError(
+            f"{CALL}(categories=...): list the values of {next(iter(unlisted))!r}, or give other= for the rest."
+        )
+    values = {**categories, **unlisted, **(names or {})}
+    outside = left_out(records, columns, values, other)
     partial = tuple(name for name, label in outside.items() if label is None)
+    keys = tuple(
+        (name, (*values[name], other or "", total))
+        if name in (names or {})
+        else (name, (*_without(total, name, labels(records, name, values.get(name), outside[name])), total))
+        for name in columns
+    )
+    totals = tuple(name not in trees and measured_too(len(values) - 1) for name, values in keys)
     listed = [(name, values[:-1]) for name, values in keys]
-    return Layout(query, in_categories(records, listed, outside), keys, len(side), totals, partial)
+    labelled = in_categories(records, listed, outside, wanted.columns)
+    every = tuple((name, trees[name].labels(total) if name in trees else values) for name, values in keys)
+    if math.prod(len(values) for _, values in every) > CELLS:
+        raise PlanError(f"{CALL}: has more than {CELLS:,} counts; list fewer categories, or leave a column out.")
+    return Layout(labelled, every, len(side), totals, partial, wanted, records, tuple(unlisted), trees)
 
 
 def measured_too(size: int) -> bool:
@@ -412,14 +415,16 @@ def _written(label: str, kind: Kind) -> bool:
 
 
 def in_categories(
-    records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], outside: Mapping[str, str | None]
-) -> Collection:
-    """Each record with the label of each column.
+    records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], outside: Mapping[str, str | None],
+    numbers: Sequence[str] = (),
+) -> Collection:  # fmt: skip
+    """Each record with the label of each column, and its numbers.
 
     Args:
         records: What has the columns.
         keys: For each column its name and its labels.
         outside: As `left_out` gives it.
+        numbers: The columns of its numbers.
     """
     labelled = []
     for name, values in keys:
@@ -430,4 +435,4 @@ def in_categories(
             labelled.append(text.alias(name))
         else:
             labelled.append(pl.when(listed).then(text).otherwise(pl.lit(outside[name])).alias(name))
-    return records.map(labelled)
+    return records.map([*labelled, *map(pl.col, numbers)])

@@ -115,9 +115,10 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
                          "bound_epsilon", "bound_bins"),
     "Records": ("source", "public", "where", "derive", "columns", "header", "format", "separator", "decimal",
                 "encoding", "table", "tz", "data_version", "name"),
-    "What is asked": ("of", "down", "across", "categories", "other", "listed", "total", "observe", "keys", "bounds",
-                      "epsilon", "mechanism", "split", "method", "prior", "mutual", "bipartite", "seed", "chains",
-                      "steps", "show_loss", "explain", "functions"),
+    "What is asked": ("of", "down", "across", "categories", "names_delta", "hierarchy", "other", "listed", "total",
+                      "keep", "sums", "means", "medians", "observe", "keys", "bounds", "epsilon", "mechanism", "split",
+                      "method", "prior", "mutual", "bipartite", "seed", "chains", "steps", "show_loss", "explain",
+                      "functions"),
     "What it may cost": ("budget", "ledger", "delta", "rho", "ledger_delta", "ledger_rho", "accounting",
                          "repeat", "analyst"),
     "A stream": ("follow", "every", "lateness", "keep", "recover", "to", "status", "metrics", "listen"),
@@ -126,9 +127,9 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Options by subject, in the order of the help; what stands nowhere is under Others."""
 MOST = {
-    "unit", "at_most", "source", "where", "columns", "format", "of", "down", "across", "categories", "observe", "keys",
-    "bounds", "epsilon", "budget", "ledger", "follow", "every", "recover", "listen", "html", "save", "json", "plot",
-    "synthesize", "explain", "itself", "minutes", "out",
+    "unit", "at_most", "source", "where", "columns", "format", "of", "down", "across", "categories", "names_delta",
+    "sums", "means", "observe", "keys", "bounds", "epsilon", "budget", "ledger", "follow", "every", "recover", "listen",
+    "html", "save", "json", "plot", "synthesize", "explain", "itself", "minutes", "out",
 }  # fmt: skip
 """What `--help` says."""
 

@@ -1,4 +1,4 @@
-"""`wpinq table`: counts by several columns with totals, as a page for readers, or several tables, from one charge."""
+"""`wpinq table`: counts and numbers by several columns with totals, as a page, or several tables, from one charge."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,8 +49,43 @@ def table(
         Path | None,
         typer.Option(help="The values that the table has, which do not depend on the records: lines of COLUMN,VALUE, "
                           'or JSON: {"sex": ["f", "m"]}. Of a column that is true or false they may be left out, '
-                          "and so are then records without a value.",
+                          "and so are then records without a value; of another one with --names-delta.",
                      metavar="FILE", show_default=False),
+    ] = None,
+    names_delta: Annotated[
+        str | None,
+        typer.Option(help="Tell the values that enough records have of columns that --categories leaves out: the delta "
+                          "that they cost, beside an equal part of --epsilon for each: 1e-6.",
+                     metavar="DELTA", show_default=False),
+    ] = None,
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(help="A column of codes with a CSV of what is above each, such as NUTS: region=nuts.csv, of lines "
+                          "of CODE,PARENT or CODE,PARENT,GRANDPARENT and so on. The table has a row of each level.",
+                     metavar="COLUMN=FILE", show_default=False),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A count that is public and stays as it is: region=North,age=90+:0, of a column that is left "
+                          "out the total; or a CSV of columns and count. May be repeated.",
+                     metavar="COLUMN=VALUE,...:COUNT", show_default=False),
+    ] = None,
+    sums: Annotated[
+        str, typer.Option("--sum", help="Columns of numbers to sum up in each cell, beside counts; with --bounds.",
+                          metavar="COLUMNS", show_default=False),
+    ] = "",
+    means: Annotated[
+        str, typer.Option("--mean", help="Columns to average, likewise.", metavar="COLUMNS", show_default=False)
+    ] = "",
+    medians: Annotated[
+        str, typer.Option("--median", help="Columns of which to tell the median, likewise, of all totals too.",
+                          metavar="COLUMNS", show_default=False),
+    ] = "",
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(help="The least and largest number of a column, which do not depend on the records: "
+                          "income=0..400000. May be repeated.",
+                     metavar="COLUMN=LOW..HIGH", show_default=False),
     ] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
@@ -76,42 +112,56 @@ def table(
                                   show_default=False),
     ] = None,
 ) -> None:  # fmt: skip
-    """Count records by several columns, with all totals, in whole numbers that add up.
+    """Count records by several columns, with all totals, in whole numbers that add up; sum up and average them, too.
 
     Nothing is left out because it is small: each number, also of one person or none, has the same noise, and the table
     says how far that moves it. With --unit it protects people, else one record.
     """
     import wpinq
     from wpinq.apps.cli.show import protects_line
-    from wpinq.query.crosstab import layout
+    from wpinq.apps.cli.sql import parse_bounds
+    from wpinq.query.crosstab import layout, priced
 
-    _check(want, (down, across, explain, html, title), plan=plan, alike=alike, save=save)
+    numbers_too = (sums, means, medians, bounds, hierarchy, keep, names_delta)
+    _check(want, (down, across, explain, html, title, *numbers_too), plan=plan, alike=alike, save=save)
     if (epsilon is None) is (rho is None):
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
     if title is not None and not title.isprintable():
         raise PlanError("--title: holds what cannot be printed; write it in one line of UTF-8.")
-    keep = {*data.files(), *([categories.resolve()] if categories else [])}
-    check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, keep)
+    read = {*data.files(), *([categories.resolve()] if categories else [])}
+    check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, read)
     side, above, wanted = _columns(down), _columns(across), [_columns(text) for text in want or []]
-    names = list(dict.fromkeys(name for columns in (side, above, *wanted) for name in columns))
+    columns = list(dict.fromkeys(name for names in (side, above, *wanted) for name in names))
     terms: dict[str, Any] = {
-        "categories": read_categories(categories, names), "other": None if listed else other,
+        "categories": read_categories(categories, columns), "other": None if listed else other,
         "epsilon": None if epsilon is None else positive(epsilon, "--epsilon"),
         "rho": None if rho is None else positive(rho, "--rho"), "mechanism": "geometric" if rho is None else "gaussian",
     }  # fmt: skip
     if want:
         _several(data, wanted, {**terms, "alike": alike}, plan=plan, budget=budget, analyst=analyst, save=save)
         return
-    empty = layout(data.limitless(), side, above, terms["categories"], other=terms["other"], total=total)
-    priced = wpinq.sql(
-        f"EXPLAIN {empty.query}", {"records": empty.records}, keys=empty.groups,
-        **{word: terms[word] for word in ("epsilon", "rho", "mechanism")},
-    )  # fmt: skip
+    public = [pair for entry in keep or [] for pair in read_kept(entry)]
+    trees = dict(read_hierarchy(entry) for entry in hierarchy or [])
+    numbers: dict[str, Any] = {"sum": _columns(sums), "mean": _columns(means), "median": _columns(medians)}
+    limits = dict(parse_bounds(entry) for entry in bounds or [])
+    empty = layout(data.limitless(), side, above, terms["categories"], other=terms["other"], total=total,
+                   numbers=numbers, bounds=limits, hierarchy=trees)  # fmt: skip
+    empty.public(public)
+    if empty.unlisted and names_delta is None:
+        raise PlanError(f"--categories: list the values of {empty.unlisted[0]!r}, which do not depend on the records;"
+                        " or give --names-delta 1e-6, to tell those that enough records have.")  # fmt: skip
+    costs = {**{word: terms[word] for word in ("epsilon", "rho")}, "delta": names_delta if empty.unlisted else None}
+    choice = empty.choice(costs, mechanism=terms["mechanism"])
+    quotes = priced(empty, costs if choice is None else choice.rest, mechanism=terms["mechanism"])
     if explain:
-        typer.echo(f"{priced}\n{protects_line(empty.records._node)}")
+        lines = [*(choice.lines if choice else []), *(str(quote.explained()) for quote in quotes)]
+        typer.echo("\n".join([*lines, protects_line(empty.records._node)]))
         return
     records = _spending(data, terms, budget)
-    counts = wpinq.table(records, side, above, total=total, analyst=analyst, **terms)
+    counts = wpinq.table(
+        records, side, above, total=total, analyst=analyst, bounds=limits, delta=costs["delta"], hierarchy=trees,
+        keep=public, **numbers, **terms,
+    )  # fmt: skip
     if html is not None:
         counts.html(html, title)
     if save is not None:
@@ -128,7 +178,10 @@ def _check(want: list[str] | None, others: tuple[object, ...], *, plan: bool, al
     if (plan or alike) and not want:
         raise PlanError(f"{'--plan' if plan else '--alike'}: is of several tables; name each of them: --want age,sex.")
     if want and any(others):
-        raise PlanError("--want: takes no --down, --across, --explain, --html or --title; it has --plan and --save.")
+        raise PlanError(
+            "--want: is of counts, and takes no --down, --across, --explain, --html, --title, --sum, --mean, --median, "
+            "--bounds, --hierarchy, --keep or --names-delta; it has --plan and --save."
+        )
     if plan and save is not None:
         raise PlanError("--plan: measures nothing that could be saved; leave out --save.")
 
@@ -172,6 +225,62 @@ def _tell(lines: list[str], records: Collection, files: list[Path]) -> None:
 
 def _columns(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_kept(entry: str) -> list[tuple[dict[str, str], int]]:
+    """Read public counts: COLUMN=VALUE,...:COUNT, or a CSV whose last column is `count`; what is empty is a total.
+
+    Raises:
+        PlanError: It is of another form.
+        SourceError: The file cannot be read.
+
+    >>> read_kept("region=North,age=90+:0"), read_kept(":1200")
+    ([({'region': 'North', 'age': '90+'}, 0)], [({}, 1200)])
+    """
+    call = f"--keep {entry}"
+    if entry.lower().endswith(".csv"):
+        try:
+            rows = list(csv.DictReader(io.StringIO(Path(entry).read_text("utf-8-sig"), newline=None), strict=True))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+        except csv.Error as error:
+            raise SourceError(f"{call}: is no CSV: {error}.") from None
+        pairs = [
+            ({name: value for name, value in row.items() if value and name != "count"}, row.get("count"))
+            for row in rows
+        ]
+    else:
+        places, _, number = entry.rpartition(":")
+        parts = [part.partition("=") for part in places.split(",") if part]
+        pairs = [({name: value for name, _, value in parts}, number)]
+    if any(not isinstance(number, str) or not number.isdecimal() or not number.isascii() for _, number in pairs):
+        raise PlanError(f"{call}: write COLUMN=VALUE,...:COUNT, or a CSV with a column count, of whole numbers.")
+    return [(where, int(number)) for where, number in pairs if isinstance(number, str)]
+
+
+def read_hierarchy(entry: str) -> tuple[str, dict[str, str]]:
+    """Read COLUMN=FILE: of lines of CODE,PARENT,... what is above each code.
+
+    Raises:
+        PlanError: It is not COLUMN=FILE.
+        SourceError: The file cannot be read, or gives a code two parents.
+    """
+    column, equals, file = entry.partition("=")
+    if not column or not equals or not file:
+        raise PlanError("--hierarchy: write COLUMN=FILE, for example region=nuts.csv.")
+    call = f"--hierarchy {file}"
+    result: dict[str, str] = {}
+    try:
+        lines = csv.reader(io.StringIO(Path(file).read_text("utf-8-sig"), newline=None), strict=True)
+        for row in lines:
+            for code, parent in pairwise(row):
+                if result.setdefault(code, parent) != parent:
+                    raise SourceError(f"{call}, line {lines.line_num}: a code has two parents; each has one.")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+    except csv.Error as error:
+        raise SourceError(f"{call}: is no CSV: {error}.") from None
+    return column, result
 
 
 def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ import polars as pl
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.core.measurements.provenance import About
 from wpinq.core.measurements.query import ChargedQuery
+from wpinq.core.plan.phrase import biases
 from wpinq.errors import PlanError, WpinqError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.postprocess import shown
@@ -333,3 +335,19 @@ class Answer:
             return shown.html(self.about, *self._usual)
         except WpinqError:
             return shown.html(self.about)
+
+
+def beside(answer: Answer, query: str, charged: Sequence[ChargedQuery], delta: Fraction = Fraction(0)) -> Answer:
+    """An answer, described together with what was charged beside it.
+
+    Args:
+        answer: The answer.
+        query: What else was asked, as people read it.
+        charged: What was charged for it.
+        delta: What it cost each data set beside epsilon.
+    """
+    about = answer._about
+    bias = dict.fromkeys((*(about.bias or ()), *(clause for query in charged for clause in biases(query.node))))
+    both = replace(about, query=f"{about.query}; {query}", charged=(*about.charged, *charged),
+                   delta=about.delta + delta, bias=tuple(bias))  # fmt: skip
+    return Answer(both, answer._find, many=answer._many)

@@ -230,6 +230,22 @@ def select(
         return forever
     if at_least != 1:
         raise PlanError("select(at_least=...): only with continual=True; else every bin of weight is looked at.")
+    result: Selection = commit([quote_select(self, cost, lost, name=name, analyst=analyst)])[0]
+    return result
+
+
+def quote_select(
+    self: Builder[Any], cost: Fraction, lost: Fraction, *, name: str | None = None, analyst: str | None = None
+) -> Quote[Any]:
+    """Price a selection, as `select` would ask for it; nothing is charged.
+
+    Args:
+        cost: Its epsilon.
+        lost: Its delta. The other arguments are those of `select`.
+
+    Raises:
+        PlanError, ExactnessError: See `select`.
+    """
     survey, epochs = answered_from(fit_noise(self._node), "select")
     refuse_unnamed(survey.root, "select")
     best = _mechanism(survey, cost, lost)
@@ -237,17 +253,14 @@ def select(
     rounds = nearer(pairs, cost, lost, best) if pairs else None
     if pairs and rounds:
         kind: Any = partial(WeightedSelection, person=pairs.person, shown=survey.root.schema)
-        quote = price(
+        return price(
             pairs.survey, cost, call="select", kind=kind, mechanism=rounds, fields=(WEIGHTED, lost, pairs.most),
             name=name, analyst=analyst, delta=lost,
         )  # fmt: skip
-    else:
-        quote = price(
-            survey, cost, call="select", kind=Selection, mechanism=best, fields=("selection", lost), name=name,
-            analyst=analyst, delta=lost, epochs=epochs,
-        )  # fmt: skip
-    result: Selection = commit([quote])[0]
-    return result
+    return price(
+        survey, cost, call="select", kind=Selection, mechanism=best, fields=("selection", lost), name=name,
+        analyst=analyst, delta=lost, epochs=epochs,
+    )  # fmt: skip
 
 
 def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionSelection:

@@ -26,6 +26,8 @@ POINTS = 5_000
 """Points at which the characteristic function of a sum of noises is looked at."""
 MANY = 64
 """Scales that are taken as they are; of more each is raised by 1% at most, so that few are left."""
+NOTHING = 25.0
+"""Minus the logarithm of what the characteristic function is no more where it is left out."""
 FINE = 0.01
 """Logarithm of what they are raised to multiples of."""
 
@@ -191,8 +193,11 @@ def half_width(scales: Floats, many: Floats, level: float) -> float:
     kinds = np.exp(FINE * np.ceil(np.log(np.maximum(scales, 1e-9 * spread)) / FINE)) if len(scales) > MANY else scales
     kinds, of = np.unique(kinds, return_inverse=True)
     step = 0.02 / spread
-    points = step * (np.arange(POINTS) + 0.5)
-    product = np.exp(-np.bincount(of, many) @ np.log1p(np.multiply.outer(kinds, points) ** 2))
+    counts = np.bincount(of, many)
+    last = POINTS // 2 ** np.arange(5)  # of many noises the product is nothing long before
+    gone = counts @ np.log1p((step * np.multiply.outer(kinds, last)) ** 2) > NOTHING
+    points = step * (np.arange(last[gone].min(initial=POINTS)) + 0.5)
+    product = np.exp(-counts @ np.log1p(np.multiply.outer(kinds, points) ** 2))
     low, high = 0.0, 20 * spread
     for _ in range(60):
         middle = (low + high) / 2

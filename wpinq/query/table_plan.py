@@ -118,15 +118,24 @@ class TablePlan:
         """By how much noise moves a cell of each table, at most, with probability 0.95."""
         return {names: self.half(names, float(LEVEL)) for names in self.wanted}
 
+    @cached_property
+    def _known(self) -> dict[tuple[Names, float], int]:
+        return {}
+
     def half(self, names: Names, level: float) -> int:
         """By how much noise moves a cell of a table, at most, with this probability."""
+        if (names, level) not in self._known:
+            self._known[names, level] = math.ceil(self._half(names, level))
+        return self._known[names, level]
+
+    def _half(self, names: Names, level: float) -> float:
         if all(measured.gaussian for measured in self._noise.values()):
-            return math.ceil(self.errors[names] * NormalDist().inv_cdf((1 + level) / 2))
+            return self.errors[names] * NormalDist().inv_cdf((1 + level) / 2)
         scales, many = [], []
         for margin, factors, counts in self.cube.noise(self.weights, self.number(names)):
             scales.append(np.abs(factors) * float(self._noise[margin].scale))
             many.append(counts)
-        return math.ceil(half_width(np.concatenate(scales), np.concatenate(many), level))
+        return half_width(np.concatenate(scales), np.concatenate(many), level)
 
     @property
     def rmse(self) -> float:

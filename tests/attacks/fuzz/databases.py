@@ -319,7 +319,7 @@ def expected(case: Case) -> tuple[list[Any], list[list[tuple[Any, ...]]]]:
             named = cursor.fetchall()
             cursor.execute(case.text)
             answers.append(plain(cursor.fetchall()))
-            groups = groups or [tuple(row) for row in named]
+            groups = groups if len(answers) > 1 else [tuple(row) for row in named]
         except Exception:
             continue
     return groups, answers

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 from aggregate_cases import ELSEWHERE, NOISY, RANKS, TRUTH, ask
+from default_engine import flow
 from depth import deep, deeper, often, thin
 from scipy.stats import binom
 
 import wpinq
 from wpinq import aggregates
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.ledger.secret import Secret
 
 ONE = Secret(bytes(range(32)))

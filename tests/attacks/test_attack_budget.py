@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from default_engine import flow
 
 import wpinq
 from wpinq.core.engines import local
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.noise import Words
@@ -253,7 +253,7 @@ def test_rule_37_a_flow_holds_an_identity_key_and_nothing_else(views_file, monke
     held = [getattr(job, name) for name in job.__slots__]
     assert not any(isinstance(one, (Ledger, Secret, Words)) for one in held), "and nodes give a flow columns only"
     loaded = "[one for one in sys.modules if one.startswith(('wpinq.core.noise', 'wpinq.core.ledger'))]"
-    script = f"import sys, wpinq.core.engines.bytewax.flow, wpinq.core.engines.local; print({loaded})"
+    script = f"import sys, {flow.__name__}, wpinq.core.engines.local; print({loaded})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]", "engines load neither noise nor ledger"
 

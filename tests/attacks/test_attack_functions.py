@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from default_engine import flow
 from depth import thin
 
 import wpinq
 from wpinq.core.engines import local
-from wpinq.core.engines.bytewax import flow
 
 
 def only(function):
@@ -272,7 +272,7 @@ def test_attack_45_fits_and_synthesis_need_released_numbers_only(tmp_path):
     shutil.rmtree(home)
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:
-        for engine in (flow, local):
+        for engine in {flow, local}:
             patch.setattr(engine, "run", lambda job: pytest.fail("a fit may not run a dataflow"))
         fit = wpinq.degrees.reconcile(np.array(counts), np.array(ranks), scales=scales)
         fit.synthesize(tmp_path / "synthetic.csv")

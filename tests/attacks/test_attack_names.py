@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from default_engine import flow
 from quoting import KINDS, book, opaque
 
 import wpinq
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.measurements.select import select
 from wpinq.core.plan.node import fingerprints
 from wpinq.errors import EngineError, PlanError

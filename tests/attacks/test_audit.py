@@ -15,11 +15,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from default_engine import flow
 from depth import deep, thin
 from scipy.stats import beta, norm
 
 import wpinq
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements import measurement

@@ -25,6 +25,7 @@ from depth import deep, thin
 
 import wpinq
 from wpinq.core.engines import shards
+from wpinq.core.engines.installed import installed
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.operators.slices import RangedSlices, Slices
 from wpinq.core.records.batch import Batch
@@ -151,7 +152,7 @@ def broken(monkeypatch):
 
         new = classmethod(instead) if isinstance(raw, classmethod) else instead
         monkeypatch.setattr(owner, name, new)
-        if owner is shards:
+        if owner is shards and installed():
             from wpinq.core.engines.bytewax import edges
 
             monkeypatch.setattr(edges, "split", new)

@@ -28,7 +28,6 @@ import numpy as np
 import polars as pl
 
 import wpinq
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import sources
 
@@ -126,6 +125,8 @@ def work(case, kind, count, by_hand):
         wpinq.protect(one, budget=1, name=f"side {i}", ledger=f"{place}/{i}.ledger") for i, one in enumerate(given)
     ]
     root = fit_noise(ours(*protected)._node)
+    from wpinq.core.engines.bytewax import flow  # which newer Pythons have not
+
     return lambda: flow.run(flow.Job([root], sources(root)[0].identity_key))
 
 

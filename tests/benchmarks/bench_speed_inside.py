@@ -21,7 +21,6 @@ import polars as pl
 
 import wpinq
 from wpinq.core.engines import reading
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.engines.common_subplans import needed_columns, representatives
 from wpinq.core.noise import Words, mechanism
 from wpinq.core.plan.node import Node, steps
@@ -95,6 +94,8 @@ def looped(root: Node) -> Histogram:
 
 def share(batches: int, rounds: int) -> None:
     """Print the engine's share."""
+    from wpinq.core.engines.bytewax import flow  # which newer Pythons have not
+
     reading.BYTES_PER_LOT = 1
     root = plan(batches)
     kinds: list[tuple[str, Callable[[], Any]]] = [

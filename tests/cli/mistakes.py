@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -108,7 +109,7 @@ def made(home: Path) -> None:
     (home / "parquet.csv").write_bytes((home / "v.parquet").read_bytes())
     (home / "cut.parquet").write_bytes((home / "v.parquet").read_bytes()[:-9])
     (home / "loop.csv").symlink_to("loop.csv")
-    with sqlite3.connect(home / "shop.db") as base:
+    with closing(sqlite3.connect(home / "shop.db")) as base, base:
         base.execute("CREATE TABLE views (user TEXT, page TEXT)")
         base.execute("INSERT INTO views VALUES (?, 'a')", (MARK,))
     base.close()

@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -91,7 +92,7 @@ def test_a_file_whose_name_is_not_utf8_is_a_source(wpinq, tmp_path, form):
         source = place
     else:
         plain = tmp_path / "plain.db"
-        with sqlite3.connect(plain) as connection:
+        with closing(sqlite3.connect(plain)) as connection, connection:
             connection.execute("CREATE TABLE views (user TEXT, page TEXT)")
             connection.execute("INSERT INTO views VALUES ('a', 'b')")
         connection.close()

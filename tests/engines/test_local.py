@@ -16,7 +16,7 @@ from wpinq.core.engines.reading import THREADED
 from wpinq.core.plan.node import sources
 from wpinq.core.records.batch import Batch
 
-pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
+pytest.importorskip("bytewax", reason="needs bytewax")
 from wpinq.core.engines.bytewax import flow
 from wpinq.core.engines.bytewax.live import LiveFlow
 

@@ -11,7 +11,7 @@ from wpinq.core.plan.node import sources
 from wpinq.core.state.bykey import ByKey
 from wpinq.testing import evaluate
 
-pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
+pytest.importorskip("bytewax", reason="needs bytewax")
 from wpinq.core.engines.bytewax import flow
 
 EDGES = random.Random(1).sample([(a, b) for a in range(30) for b in range(30)], 60)

@@ -26,7 +26,7 @@ from wpinq.core.state import memory, workers, write_buffer
 from wpinq.core.state.pointwise import Pointwise
 from wpinq.errors import EngineError
 
-pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
+pytest.importorskip("bytewax", reason="needs bytewax")
 from wpinq.core.engines.bytewax import flow
 
 DRAW = np.random.default_rng(5)

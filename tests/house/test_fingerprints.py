@@ -119,11 +119,8 @@ NODES = nodes()
 def load():
     """Every module of the package, so that every step is known."""
     for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):
-        apart = (
-            "wpinq.__main__",
-            "wpinq.core.kernels.",
-            "wpinq.tools.",
-        )  # built, for builds, or over libraries of extras
+        # built, for builds, or over libraries of extras; and no step is of the engine that some Pythons have not
+        apart = ("wpinq.__main__", "wpinq.core.kernels.", "wpinq.tools.", "wpinq.core.engines.bytewax.")
         if not module.name.startswith(apart):
             importlib.import_module(module.name)
 

@@ -72,7 +72,7 @@ def trace(name, function):
 
 chain.write_head = trace("head", chain.write_head)
 secret.Secret.keep = trace("secret", secret.Secret.keep)
-os.replace = pathlib.os.replace = trace("replace", os.replace)
+os.replace = trace("replace", os.replace)
 os.link = trace("link", os.link)
 Ledger.open(pathlib.Path(sys.argv[1]), name="views", unit="record", budget=Fraction(1))
 """

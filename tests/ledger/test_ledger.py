@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -238,7 +239,7 @@ def test_rule_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear(
         ledger.seal(f"{number:08x}", "1", digest)
     ledger.pin(Pin("1", "views", "", digest))
     ledger.pin(Pin("2", "views", "", digest))
-    with sqlite3.connect(place) as connection:
+    with closing(sqlite3.connect(place)) as connection, connection:
         bodies = [json.loads(body) for (body,) in connection.execute("SELECT body FROM entries")]
     connection.close()
     codes = [body["mac"] for body in bodies if body["kind"] == "seal"]

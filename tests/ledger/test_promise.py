@@ -3,6 +3,7 @@
 import json
 import random
 import sqlite3
+from contextlib import closing
 from fractions import Fraction
 from itertools import product
 
@@ -209,7 +210,8 @@ def test_pure_ledgers_keep_their_bytes_and_never_become_approximate(tmp_path):
     path = tmp_path / "L"
     ledger = Ledger.open(path, name="v", unit="record", budget=Fraction(1))
     ask(ledger, 1, Cost(Fraction(1, 10), curve=(Fraction(1, 10), Fraction(1, 10))))
-    first, second = (json.loads(row[0]) for row in sqlite3.connect(path).execute("SELECT body FROM entries"))
+    with closing(sqlite3.connect(path)) as connection:
+        first, second = (json.loads(row[0]) for row in connection.execute("SELECT body FROM entries"))
     assert set(first) == {"kind", "id", "name", "unit", "accounting", "budget", "delta", "at"}
     assert second["costs"] == [["1/10", "0/1", [], "1/1"]]
     for other in ({"accounting": "renyi"}, {"rho": 1, "budget": None, "accounting": None}):
@@ -254,6 +256,7 @@ def test_an_edited_row_of_two_sums_is_refused(tmp_path):
             if text != body:
                 with pytest.raises(LedgerError, match="do not fit its secret"):
                     Ledger.existing(path)
+    connection.close()
     assert len(Ledger.existing(path).entries()) == 2
 
 

@@ -6,12 +6,12 @@ import sys
 from fractions import Fraction
 
 import pytest
+from default_engine import flow
 from quoting import Opaque, book, entries, opaque, table
 
 import wpinq
 from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.order_statistics import ask_median
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.plan import node as plan
 from wpinq.errors import PlanError
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from default_engine import flow
 
 import wpinq
-from wpinq.core.engines.bytewax import flow
 
 
 def test_they_share_one_histogram_and_no_noise(monkeypatch):

@@ -4,10 +4,10 @@ import threading
 from functools import partial
 
 import pytest
+from default_engine import flow
 
 import wpinq
 from wpinq.core.engines import local
-from wpinq.core.engines.bytewax import flow
 from wpinq.errors import EngineError, SourceError
 
 ROWS = [("ann", "home"), ("bob", "home"), ("bob", "news")]
@@ -28,7 +28,7 @@ def runs(monkeypatch):
             raise EngineError("a step failed with ValueError; please report this.")
         return true(job)
 
-    for engine in (flow, local):
+    for engine in {flow, local}:
         monkeypatch.setattr(engine, "run", partial(run, engine.run))
     return found, bad
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from default_engine import flow
 from depth import deep
 from scipy.stats import binom
 
 import wpinq
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.select import select
 from wpinq.core.noise.threshold import seen_bounds

@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
 from depth import deep
@@ -47,7 +48,7 @@ def said(outcomes):
 
 
 def rows(home):
-    with sqlite3.connect(home / "out.db") as opened:
+    with closing(sqlite3.connect(home / "out.db")) as opened, opened:
         return opened.execute("SELECT * FROM site_views ORDER BY rowid").fetchall()
 
 
@@ -80,12 +81,12 @@ def test_rows_that_were_lost_come_back_and_some_that_are_there_are_left(tmp_path
     site = made(tmp_path, SINKS, 20, 21)
     before = rows(tmp_path)
     for change in (f"DELETE FROM site_views WHERE period = '{DAY}'", "DROP TABLE site_views"):
-        with sqlite3.connect(tmp_path / "out.db") as opened:
+        with closing(sqlite3.connect(tmp_path / "out.db")) as opened, opened:
             opened.execute(change)
         opened.close()
         assert "delivered again to sqlite out.db" in said(site.deliver())
         assert sorted(rows(tmp_path)) == sorted(before)
-    with sqlite3.connect(tmp_path / "out.db") as opened:
+    with closing(sqlite3.connect(tmp_path / "out.db")) as opened, opened:
         opened.execute(f"DELETE FROM site_views WHERE period = '{DAY}' AND page = '/p1'")
     opened.close()
     left = rows(tmp_path)

@@ -3,7 +3,7 @@
 import json
 import shutil
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from fractions import Fraction
 
 import pytest
@@ -70,7 +70,7 @@ def test_every_column_of_every_entry_of_the_register_is_told(site, tmp_path):
     whole = register.read_bytes()
     columns = ("release", "period", "every", "stage", "version", "definition", "facts", "notes", "code")
     for column in columns:
-        with sqlite3.connect(register) as made:
+        with closing(sqlite3.connect(register)) as made, made:
             (text,) = made.execute(f"SELECT CAST({column} AS BLOB) FROM periods").fetchone()
             for changed in flips(text, max(len(text) // 4, 1)):
                 made.execute(f"UPDATE periods SET {column} = CAST(? AS TEXT)", (changed,))
@@ -80,7 +80,7 @@ def test_every_column_of_every_entry_of_the_register_is_told(site, tmp_path):
         register.write_bytes(whole)
     for change in ("DELETE FROM periods", "DELETE FROM lists", "UPDATE lists SET code = x'00'",
                    "UPDATE periods SET facts = NULL", "ALTER TABLE periods DROP COLUMN code"):  # fmt: skip
-        with sqlite3.connect(register) as made:
+        with closing(sqlite3.connect(register)) as made, made:
             made.execute(change)
         made.close()
         assert told(site), change
@@ -114,7 +114,7 @@ def test_evidence_that_says_other_costs_is_told_although_its_digest_fits(site, t
             text = (place / name).read_text()
             assert old in text
             (place / name).write_text(text.replace(old, new))
-    with sqlite3.connect(tmp_path / "ledger.periods") as made:
+    with closing(sqlite3.connect(tmp_path / "ledger.periods")) as made, made:
         facts = json.loads(made.execute("SELECT facts FROM periods").fetchone()[0])
         facts["digest"] = digest(found(kept))
         made.execute("UPDATE periods SET facts = ?", (json.dumps(facts),))
@@ -147,7 +147,7 @@ def test_costs_are_compared_with_the_ledger_by_whoever_holds_the_secret_too(site
 
 
 def test_a_row_of_a_sink_that_was_changed_is_told(site, tmp_path):
-    with sqlite3.connect(tmp_path / "out.db") as made:
+    with closing(sqlite3.connect(tmp_path / "out.db")) as made, made:
         made.execute("UPDATE site_views SET views = views + 1 WHERE page = '/p1'")
     made.close()
     assert told(site) == ["sqlite out.db: other rows in site_views"]
@@ -161,7 +161,7 @@ def test_verify_charges_nothing_and_no_code_is_published(site, tmp_path):
     before = charged()
     assert told(site) == []
     assert charged() == before
-    with sqlite3.connect(tmp_path / "ledger.periods") as made:
+    with closing(sqlite3.connect(tmp_path / "ledger.periods")) as made, made:
         codes = [code.hex() for (code,) in made.execute("SELECT code FROM periods UNION SELECT code FROM lists")]
     made.close()
     assert len(codes) == 2

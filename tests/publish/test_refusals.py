@@ -3,6 +3,7 @@
 import datetime as dt
 import resource
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -183,7 +184,7 @@ def test_postgres_takes_a_period_whole_and_once(server, tmp_path):
     site = release(tmp_path, sink=[{"postgres": server}, {"sqlite": "out.sqlite"}])
     site.run("2026-11-20")
     (place, _), whole = site._publisher.places, "SELECT page, views FROM site_views WHERE period = '2026-11-20'"
-    with sqlite3.connect(tmp_path / "out.sqlite") as base:
+    with closing(sqlite3.connect(tmp_path / "out.sqlite")) as base, base:
         assert rows(whole) == base.execute(whole).fetchall()
     assert [page for page, _ in rows(whole)] == PAGES
     edition = site._publisher.edition(site.period("2026-11-20"))

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from unittest.mock import patch
@@ -225,14 +226,14 @@ def test_every_kind_of_question_and_sink(tmp_path):
     sinks = [{"directory": "out/{date}", "formats": ["csv", "parquet", "json"]}, {"sqlite": "out.sqlite"}]
     site = release(tmp_path, question=questions, sink=sinks, budget={"epsilon": 30, "delta": "1e-5"})
     assert site.run().epsilon == 12
-    with sqlite3.connect(tmp_path / "out.sqlite") as base:
+    with closing(sqlite3.connect(tmp_path / "out.sqlite")) as base, base:
         rows = base.execute("SELECT page, count FROM site_pages WHERE period = '2026-11-21'").fetchall()
         names = {name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     stored = pl.read_csv(tmp_path / "out" / "2026-11-21" / "pages.csv")
     assert rows == stored.select("page", "count").rows()
     assert {"site_pages", "site_found", "site_how_often", "site_flow_pages"} <= names
     assert site.verify("2026-11-21") == []
-    with sqlite3.connect(tmp_path / "out.sqlite") as base:
+    with closing(sqlite3.connect(tmp_path / "out.sqlite")) as base, base:
         base.execute("UPDATE site_pages SET count = count + 1 WHERE page = '/p2'")
     (found,) = site.verify("2026-11-21")
     assert "site_pages" in found

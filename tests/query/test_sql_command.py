@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -156,7 +157,7 @@ def test_people_and_public_tables(run):
 
 @deep
 def test_sqlite_and_postgres_answer_alike(run, tmp_path):
-    with sqlite3.connect(tmp_path / "shop.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
         connection.execute("CREATE TABLE views (user TEXT, page TEXT)")
         connection.executemany("INSERT INTO views VALUES (?, ?)", ROWS)
     connection.close()

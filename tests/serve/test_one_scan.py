@@ -6,11 +6,11 @@ from fractions import Fraction
 from unittest.mock import patch
 
 import pytest
+from default_engine import flow
 from serving import serving, written
 
 from wpinq.core import kernels
 from wpinq.core.engines import local
-from wpinq.core.engines.bytewax import flow
 from wpinq.core.ledger import Ledger
 from wpinq.core.runs import people_index
 
@@ -43,7 +43,7 @@ def runs(monkeypatch):
 
         return held
 
-    for engine in (flow, local):
+    for engine in {flow, local}:
         monkeypatch.setattr(engine, "run", holding(engine.run))
     return plans, began, go
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import sqlite3
+from contextlib import closing
 
 import polars as pl
 import pyarrow as pa
@@ -18,7 +19,7 @@ BOTH = pytest.mark.parametrize("alice", [2, LEAST])
 
 
 def shop(path, number):
-    with sqlite3.connect(path) as made:
+    with closing(sqlite3.connect(path)) as made, made:
         made.execute("CREATE TABLE v (user TEXT, n INTEGER)")
         made.execute("CREATE VIEW w AS SELECT user, abs(n) AS n FROM v")
         made.executemany("INSERT INTO v (user, n) VALUES (?, ?)", [("bob", 1)] * 5 + [("alice", number)])
@@ -72,7 +73,7 @@ def test_every_pass_over_a_query_reads_the_same_columns(tmp_path):
 
 @pytest.mark.parametrize("virtual", ["fts5(user)", "FTS4(user)"])
 def test_a_virtual_table_is_computed(tmp_path, virtual):
-    with sqlite3.connect(tmp_path / "shop.db") as made:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as made, made:
         try:
             made.execute(f" create  virtual table t using {virtual}")
         except sqlite3.OperationalError:

@@ -3,6 +3,7 @@
 import gzip
 import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import polars as pl
 import pyarrow as pa
@@ -171,7 +172,7 @@ def test_an_arrow_file_whose_texts_end_before_they_begin_is_damaged_and_texts_th
 
 def test_a_sqlite_file_with_a_damaged_page_is_charged_for_no_question(tmp_path):
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as made:
+    with closing(sqlite3.connect(path)) as made, made:
         made.execute("CREATE TABLE views (user TEXT, page TEXT, note TEXT)")
         made.executemany("INSERT INTO views VALUES (?, ?, ?)", [(*row, "x" * 9000) for row in ROWS[:50]])
     made.close()

@@ -3,6 +3,7 @@
 import datetime as dt
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from decimal import Decimal
 
 import polars as pl
@@ -217,7 +218,7 @@ cells = (
 @given(st.lists(st.tuples(cells, cells, cells, cells), max_size=6))
 def test_odd_cells_of_sqlite_are_null_and_move_nothing_else(tmp_path_factory, records):
     path = tmp_path_factory.mktemp("sqlite") / "x.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE t (i INTEGER, f DOUBLE PRECISION, s TEXT, x)")
         connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", records)
         kept = connection.execute("SELECT i, f, s, x FROM t").fetchall()
@@ -238,7 +239,7 @@ def test_odd_cells_of_sqlite_are_null_and_move_nothing_else(tmp_path_factory, re
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(
             'CREATE TABLE "odd ""table" (zip TEXT, day DATE, at TIMESTAMP, ok BOOLEAN, price DECIMAL(5,2), raw BLOB)'
         )
@@ -299,7 +300,7 @@ def test_sqlite_is_read_only_and_says_nothing(file, tmp_path):
 def test_sqlite_versions_follow_the_file(file):
     source = wpinq.sqlite(file, table='odd "table')
     first = open_source(source).version()
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute('DELETE FROM "odd ""table"')
     connection.close()
     assert open_source(source).version() != first
@@ -311,7 +312,7 @@ def test_sqlite_versions_follow_the_file(file):
 def test_protect_of_sqlite_equals_protect_of_its_rows(tmp_path):
     path = tmp_path / "views.db"
     frame = pl.DataFrame({"user": [f"u{i % 50}" for i in range(2000)], "page": [i % 9 for i in range(2000)]})
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE views (user TEXT, page INTEGER)")
         connection.executemany("INSERT INTO views VALUES (?, ?)", frame.rows())
     connection.close()
@@ -325,7 +326,7 @@ def test_numbers_of_the_two_databases_agree(server, execute, tmp_path):
         "CREATE SCHEMA IF NOT EXISTS shop", "CREATE TABLE shop.n (x numeric)", "INSERT INTO shop.n VALUES (0.1), (2.5)"
     )
     path = tmp_path / "n.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE n (x NUMERIC)")
         connection.executemany("INSERT INTO n VALUES (?)", [(float(Decimal("0.1")),), (2.5,)])
     connection.close()

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 FOLLOW = """
@@ -126,7 +127,7 @@ def tried(
     last.wait()
     last.stdout.close()
     log.file.close()
-    with sqlite3.connect(home / "kept.db") as kept:
+    with closing(sqlite3.connect(home / "kept.db")) as kept, kept:
         found = dict(kept.execute("SELECT number, COUNT(*) FROM lines WHERE number IS NOT NULL GROUP BY number"))
     return log.sent, log.sent - len(found), sum(many > 1 for many in found.values())
 

@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from default_engine import flow
 from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.core.engines.bytewax import flow
-from wpinq.core.engines.bytewax import live as engine
+from wpinq.core.engines.job import Job
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.runs.timeline import at_epoch
 from wpinq.core.state.histogram import Histogram
@@ -110,7 +110,7 @@ def test_attack_25_epochs_and_batches_do_not_show_in_what_is_counted(epochs, lat
             views.send(batch)
         views.advance()
     key = views._data.identity_key
-    expected = flow.run(flow.Job([at_epoch(root, len(epochs)) for root in roots], key))
+    expected = flow.run(Job([at_epoch(root, len(epochs)) for root in roots], key))
     kept = [one.total for one in views._running._plans.values()]
     found = {_content(one) for one in kept}
     views.close()
@@ -215,6 +215,7 @@ def test_a_failing_engine_reaches_the_caller_at_once(views, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
+    engine = pytest.importorskip("wpinq.core.engines.bytewax.live", reason="needs bytewax", exc_type=ImportError)
     monkeypatch.setattr(engine, "run_main", fail)
     views.map(page).measure(1)
     views.send([("marker", "marker")])

@@ -25,14 +25,13 @@ def dataflow(views):
 LINE = 'h - {} [{}] "GET /{} HTTP/1.0" 200 1'
 KILLER = """
 import json, os, random, signal, sys, time
-import polars, pyarrow, bytewax, cryptography
+import polars, pyarrow, cryptography
 import wpinq.core.measurements.windows, wpinq.core.measurements.continual, wpinq.streaming
 from wpinq.apps.cli import main
-from wpinq.core.engines.bytewax import flow
-from wpinq.core.engines.bytewax import live
 try:
-    import confluent_kafka, bytewax.connectors.kafka
-except ImportError:
+    import confluent_kafka
+    import wpinq.core.engines.bytewax.flow, wpinq.core.engines.bytewax.live
+except ImportError:  # of this Python there is none
     pass
 from wpinq import protection; from wpinq.core.measurements import measurement
 command, home, wanted, last = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), "exact  last  5\\n"

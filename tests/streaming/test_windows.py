@@ -5,12 +5,8 @@ import random
 from collections import Counter
 from fractions import Fraction
 
-import bytewax.operators as op
-import bytewax.operators.windowing as windowing
 import pytest
 import strategies
-from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +30,7 @@ def views(*hours, user="ann", page="home"):
 
 
 def test_cells_are_those_of_the_window_operator_of_bytewax():
+    pytest.importorskip("bytewax", reason="needs bytewax")
     draw = random.Random(1)
     rows = sorted(
         ((str(draw.randrange(50)), draw.choice("abcd"), at(draw.random() * 10)) for _ in range(2000)),
@@ -50,6 +47,11 @@ def test_cells_are_those_of_the_window_operator_of_bytewax():
 
 
 def _by_bytewax(rows):
+    import bytewax.operators as op
+    from bytewax.dataflow import Dataflow
+    from bytewax.operators import windowing
+    from bytewax.testing import TestingSink, TestingSource, run_main
+
     zone, span, start = dt.UTC, dt.timedelta(minutes=30), dt.datetime(1970, 1, 1)
     clock = windowing.EventClock(lambda row: row[2].replace(tzinfo=zone), wait_for_system_duration=dt.timedelta(0))
     windower = windowing.TumblingWindower(length=span, align_to=start.replace(tzinfo=zone))

@@ -16,9 +16,10 @@ import polars as pl
 from attacks.fuzz import sources
 from attacks.fuzz.case import Case
 from attacks.fuzz.names import NAMES
+from default_engine import flow
 
 import wpinq
-from wpinq.core.engines.bytewax import flow
+from wpinq.core.engines.job import Job
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.continual import ContinualMeasurement
@@ -246,7 +247,7 @@ def patched_shards(shards: int) -> Iterator[None]:
     """Cut every keyed step into so many shards."""
     once = flow.run
 
-    def cut(job: flow.Job) -> list[Histogram]:
+    def cut(job: Job) -> list[Histogram]:
         return once(replace(job, shards=shards))
 
     with patch.object(flow, "run", cut if shards else once):

@@ -109,7 +109,7 @@ RESULTS = {
     "span": dt.timedelta.max,
     "-span": dt.timedelta.min, "zone": dt.datetime.min.replace(tzinfo=dt.UTC), "object": object(), "odd": Odd(),
     "text subclass": Text("a"), "class": Odd, "complex": 1j, "function": len, "array": np.arange(3),
-    "nat": np.datetime64("NaT"),
+    "nat": np.datetime64("NaT", "us"),
     "numpy years": np.timedelta64(10**18, "Y"), "empty": (), "nested": ((1, ("a",)), None), "deep": deep_tuple(),
     "long": "x" * 10**4, "ellipsis": ..., "bool": True, "series": pl.Series([1]), "int subclass": np.uint64(2**64 - 1),
 }  # fmt: skip

@@ -11,6 +11,8 @@ from wpinq.html import parts
 from wpinq.testing.checks.result import Result
 
 WIDTH = 100
+LOOK = "body{margin:2em}body .wpinq table td,body .wpinq table td.n{overflow-wrap:normal;text-align:left}"
+"""Beside the style sheet of all tables: these hold words."""
 NOT_LOOKED_AT = (
     "the laws of choices, selections and counting trees; ledgers that are killed, shared or damaged; several "
     "processes, streams, servers; the machine, Python, AES. Tests of the project try many of these, and "
@@ -119,7 +121,7 @@ class Report:
         """All of it as a page that needs no network."""
         checks = [["ok" if c.passed else "WRONG", n, f"{c.tried:,} {c.of}", c.text] for n, c in self.checks.items()]
         plants = [["found" if p.caught else "MISSED", n, p.what, p.check, p.text] for n, p in self.plants.items()]
-        return parts.page("An audit of wpinq", parts.look(), parts.framed(
+        return parts.page("An audit of wpinq", LOOK, parts.framed(
             f"An audit of wpinq: {self.verdict}", parts.text(self.head),
             parts.table(["", "check", "tried", "what was looked at, or is wrong"], checks),
             *(parts.text(f"Not carried out, {name}: {text}") for name, text in self.absent.items()),

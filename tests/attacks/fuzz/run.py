@@ -247,8 +247,8 @@ def patched_shards(shards: int) -> Iterator[None]:
     """Cut every keyed step into so many shards."""
     once = flow.run
 
-    def cut(job: Job) -> list[Histogram]:
-        return once(replace(job, shards=shards))
+    def cut(job: Job, **words: int) -> list[Histogram]:  # the plain loop is told its threads
+        return once(replace(job, shards=shards), **words)
 
     with patch.object(flow, "run", cut if shards else once):
         yield

@@ -25,7 +25,8 @@ from wpinq.errors import InternalError, PlanError
 
 PLAIN = {
     "map: plain", "flat_map: nothing", "flat_map", "flat_map: at most", "flat_map: whole", "group_by",
-    "group_by: reduce", "group_by: whole", "shave: by record", "join: public, left", "join_rows: left", "join: made",
+    "group_by: reduce", "group_by: whole", "shave: by record", "shave: by number", "join: public, left",
+    "join_rows: left", "join: made",
 }  # fmt: skip
 """Those whose functions are plain Python."""
 VIEWS = [("ann", "Home", 1, 2.5), ("bob", "news", 2, -1.0), ("bob", "Home", 3, 0.5)]

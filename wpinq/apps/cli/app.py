@@ -115,10 +115,10 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
                          "bound_epsilon", "bound_bins"),
     "Records": ("source", "public", "where", "derive", "columns", "header", "format", "separator", "decimal",
                 "encoding", "table", "tz", "data_version", "name"),
-    "What is asked": ("of", "down", "across", "categories", "names_delta", "hierarchy", "other", "listed", "total",
-                      "keep", "sums", "means", "medians", "observe", "keys", "bounds", "epsilon", "mechanism", "split",
-                      "method", "prior", "mutual", "bipartite", "seed", "chains", "steps", "show_loss", "explain",
-                      "functions"),
+    "What is asked": ("of", "down", "across", "want", "plan", "alike", "categories", "names_delta", "hierarchy",
+                      "other", "listed", "total", "public_numbers", "sums", "means", "medians", "observe", "keys",
+                      "bounds", "epsilon", "mechanism", "split", "method", "prior", "mutual", "bipartite", "seed",
+                      "chains", "steps", "show_loss", "explain", "functions"),
     "What it may cost": ("budget", "ledger", "delta", "rho", "ledger_delta", "ledger_rho", "accounting",
                          "repeat", "analyst"),
     "A stream": ("follow", "every", "lateness", "keep", "recover", "to", "status", "metrics", "listen"),
@@ -127,7 +127,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Options by subject, in the order of the help; what stands nowhere is under Others."""
 MOST = {
-    "unit", "at_most", "source", "where", "columns", "format", "of", "down", "across", "categories", "names_delta",
+    "unit", "at_most", "source", "where", "columns", "format", "of", "down", "across", "categories",
     "sums", "means", "observe", "keys", "bounds", "epsilon", "budget", "ledger", "follow", "every", "recover", "listen",
     "html", "save", "json", "plot", "synthesize", "explain", "itself", "minutes", "out",
 }  # fmt: skip

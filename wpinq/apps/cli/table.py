@@ -64,14 +64,14 @@ def table(
                           "of CODE,PARENT or CODE,PARENT,GRANDPARENT and so on. The table has a row of each level.",
                      metavar="COLUMN=FILE", show_default=False),
     ] = None,
-    keep: Annotated[
+    public_numbers: Annotated[
         list[str] | None,
-        typer.Option(help="A count that is public and stays as it is: region=North,age=90+:0, of a column that is left "
-                          "out the total; or a CSV of columns and count. May be repeated.",
+        typer.Option("--keep", help="A count that is public and stays as it is: region=North,age=90+:0, of a column "
+                                    "that is left out the total; or a CSV of columns and count. May be repeated.",
                      metavar="COLUMN=VALUE,...:COUNT", show_default=False),
     ] = None,
     sums: Annotated[
-        str, typer.Option("--sum", help="Columns of numbers to sum up in each cell, beside counts; with --bounds.",
+        str, typer.Option("--sum", help="Columns to sum up, beside counts; with --bounds.",
                           metavar="COLUMNS", show_default=False),
     ] = "",
     means: Annotated[
@@ -122,7 +122,7 @@ def table(
     from wpinq.apps.cli.sql import parse_bounds
     from wpinq.query.crosstab import layout, priced
 
-    numbers_too = (sums, means, medians, bounds, hierarchy, keep, names_delta)
+    numbers_too = (sums, means, medians, bounds, hierarchy, public_numbers, names_delta)
     _check(want, (down, across, explain, html, title, *numbers_too), plan=plan, alike=alike, save=save)
     if (epsilon is None) is (rho is None):
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
@@ -140,7 +140,7 @@ def table(
     if want:
         _several(data, wanted, {**terms, "alike": alike}, plan=plan, budget=budget, analyst=analyst, save=save)
         return
-    public = [pair for entry in keep or [] for pair in read_kept(entry)]
+    public = [pair for entry in public_numbers or [] for pair in read_kept(entry)]
     trees = dict(read_hierarchy(entry) for entry in hierarchy or [])
     numbers: dict[str, Any] = {"sum": _columns(sums), "mean": _columns(means), "median": _columns(medians)}
     limits = dict(parse_bounds(entry) for entry in bounds or [])

@@ -11,7 +11,7 @@ import pytest
 from depth import deep, deeper, often
 
 import wpinq
-from wpinq.core.ledger.cost import Cost, Total
+from wpinq.core.ledger import cost
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.stability import Survey
@@ -124,17 +124,17 @@ def test_a_person_in_many_parts_loses_no_more_than_is_charged():
 @deep
 @pytest.mark.parametrize("plant", ["the largest alone", "no more than once", "the smallest"])
 def test_wrong_prices_of_parts_are_found(plant, monkeypatch):
-    right = Total._group
+    right = cost.so_many_largest
     if plant == "the largest alone":  # as if a person were in one part only
-        monkeypatch.setattr(Cost, "times", property(lambda _: Fraction(1), lambda *_: None))
+        monkeypatch.setattr(cost, "so_many_largest", lambda losses, times: right(losses, Fraction(1)))
     if plant == "no more than once":
         monkeypatch.setattr(Survey, "times", lambda survey, data: Fraction(1))
     if plant == "the smallest":
-        monkeypatch.setattr(Total, "_group", lambda total, group: right(total, group) / 2)
-    assert worst(30, wpinq.users("user", at_most=4)) > 1
+        monkeypatch.setattr(cost, "so_many_largest", lambda losses, times: right(losses, times) / 2)
+    assert worst(80, wpinq.users("user", at_most=4)) > 1
 
 
-def test_parts_of_people_add_up_to_what_the_whole_bound_costs():
+def test_of_parts_of_people_so_many_are_charged_as_a_person_can_be_in():
     views = wpinq.protect(
         [("a", 1)], budget=100, unit=wpinq.users("user", at_most=3), columns={"user": str, "page": int}
     )
@@ -145,7 +145,9 @@ def test_parts_of_people_add_up_to_what_the_whole_bound_costs():
         assert counted.scale == 1
         spent.append(ledger_of(views).spent()[0])
     assert spent == [1, 2, 3, 3, 3, 3, 3, 3]
-    assert "all parts of the group add up, to 3 times that at the most" in parts[0].map("user").distinct().explain(
+    parts[2].map("user").distinct().measure(epsilon=1, name="again")
+    assert ledger_of(views).spent()[0] == 4, "one question costs its epsilon at the most"
+    assert "of the parts of the group 3 are charged, the costliest" in parts[0].map("user").distinct().explain(
         epsilon=1
     )
 

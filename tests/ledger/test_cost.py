@@ -31,23 +31,24 @@ def total(found: list[Cost]) -> tuple[Fraction, Fraction]:
 
 
 def rule(found: list[Cost]) -> Fraction:
-    """The rule as it is written: an outermost group costs its largest part, or the sum of its costs if that is less."""
-    groups = {cost.under[0][0] for cost in found if cost.under}
-    inside = [[cost for cost in found if cost.under and cost.under[0][0] == group] for group in groups]
-    alone = sum(cost.epsilon for cost in found if not cost.under)
-    return alone + sum(min(by_hand(costs, "divided", largest=True), sum(c.epsilon for c in costs)) for costs in inside)
+    """The rule as it is written: of an outermost group so many parts count, the costliest; 1 with parts in parts."""
+    several: dict[tuple[str, Fraction], dict[str, Fraction]] = {}
+    for cost in found:
+        if cost.times > 1:
+            group, part = cost.under[0]
+            losses = several.setdefault((group, cost.times), {})
+            losses[part] = losses.get(part, Fraction(0)) + cost.epsilon
+    counted = (sum(sorted(losses.values())[-int(times) :]) for (_, times), losses in several.items())
+    return by_hand([cost for cost in found if cost.times == 1], "epsilon", largest=True) + sum(counted)
 
 
 def by_hand(found: list[Cost], amount: str, *, largest: bool) -> Fraction:
     """What is alone is summed; of the parts of one group the largest counts, or all of them."""
-    shown = {"divided": lambda cost: cost.epsilon * cost.times, "delta": lambda cost: cost.delta}[amount]
-    result = sum((shown(cost) for cost in found if not cost.under), Fraction(0))
+    result = sum((getattr(cost, amount) for cost in found if not cost.under), Fraction(0))
     inside = sorted((cost for cost in found if cost.under), key=lambda cost: cost.under[0])
     for _, group in groupby(inside, key=lambda cost: cost.under[0][0]):
         parts = [
-            by_hand(
-                [Cost(cost.epsilon * cost.times, cost.delta, cost.under[1:]) for cost in part], amount, largest=largest
-            )
+            by_hand([Cost(cost.epsilon, cost.delta, cost.under[1:]) for cost in part], amount, largest=largest)
             for _, part in groupby(group, key=lambda cost: cost.under[0])
         ]
         result += max(parts) if largest else sum(parts)

@@ -159,175 +159,50 @@ Proof.
   now rewrite S.
 Qed.
 
-Lemma own_nonneg costs v : Forall named costs -> 0 <= own costs v.
-Proof.
-  intros F. apply sum_nonneg. intros c I. rewrite Forall_forall in F. destruct (F c I) as (_ & _ & P). unfold at_part.
-  destruct (same _ _); lia.
-Qed.
-
-(** What a part holds covers what a unit loses there and further in; of a group the largest covers what it loses in all. *)
-Definition value (t : book * Z) (v : path) : Z := fst (fst t) v + at_part [] v (snd t).
-
-Lemma a_group_covers costs v g : Forall named costs ->
-  (forall p, In p names -> loss moves costs (v ++ [(g, p)]) <= value (composed costs) (v ++ [(g, p)]) * moves (v ++ [(g, p)])) ->
-  sum (fun p => loss moves costs (v ++ [(g, p)])) names <= snd (fst (composed costs)) (v, g) * moves v.
-Proof.
-  intros F All. pose proof (composed_balance costs F) as T. unfold value in All. destruct (composed costs) as [b amount].
-  destruct T as ((D & P & Zero) & A & B). cbn [fst snd] in *.
-  transitivity (sum (fun p => snd b (v, g) * moves (v ++ [(g, p)])) names).
-  - apply sum_le. intros p I. etransitivity; [now apply All|].
-    apply Z.mul_le_mono_nonneg_r; [easy|]. unfold at_part. specialize (D v g p).
-    destruct (same [] (v ++ [(g, p)])) eqn:E; [|lia]. apply same_true in E. now destruct v.
-  - rewrite sum_scale. specialize (P (v, g)). specialize (moves_divided v g). now apply Z.mul_le_mono_nonneg_l.
-Qed.
-
-Lemma a_part_covers costs : Forall named costs -> forall n v,
-  (forall c, In c costs -> (length (fst c) < length v + n)%nat) -> loss moves costs v <= value (composed costs) v * moves v.
-Proof.
-  intros F. pose proof (composed_balance costs F) as T.
-  assert (forall v, value (composed costs) v = own costs v + groups (fst (composed costs)) v) as V.
-  { intros v. unfold value. destruct (composed costs) as [b amount]. destruct T as (_ & _ & B). specialize (B v). cbn [fst snd]. lia. }
-  induction n as [|n IH]; intros v L.
-  - rewrite loss_far by (intros c I; specialize (L c I); lia). apply Z.mul_nonneg_nonneg; [|easy]. rewrite V.
-    pose proof (own_nonneg costs v F). destruct (composed costs) as [b amount]. destruct T as ((_ & P & _) & _).
-    assert (0 <= groups b v) by (apply sum_nonneg; intros; apply P). cbn [fst]. lia.
-  - rewrite loss_of_parts, V, Z.mul_add_distr_r by easy. apply Z.add_le_mono_l. unfold groups.
-    rewrite Z.mul_comm, <- sum_scale. apply sum_le. intros g _. rewrite Z.mul_comm. apply a_group_covers; [easy|].
-    intros p _. apply IH. intros c I. specialize (L c I). rewrite app_length. cbn [length]. lia.
-Qed.
-
-Lemma deep_enough (costs : list (path * Z)) : exists n, forall c v, In c costs -> (length (fst c) < length (v : path) + n)%nat.
-Proof.
-  exists (S (fold_right Nat.max 0%nat (map (fun c => length (fst c)) costs))). intros c v I.
-  rewrite Nat.add_succ_r. apply Nat.lt_succ_r. transitivity (fold_right Nat.max 0%nat (map (fun c => length (fst c)) costs)); [|lia].
-  induction costs as [|d l IH]; [easy|]. cbn [map fold_right]. destruct I as [->|I]; [lia|]. specialize (IH I). lia.
-Qed.
-
 (** The amount of a ledger is what any unit loses by all of its charges, at the most. *)
 Theorem a_ledger_covers_every_unit costs : Forall named costs ->
   sum (fun c => snd c * moves (fst c)) costs <= snd (composed costs) * moves [].
 Proof.
-  intros F. destruct (deep_enough costs) as [n L]. pose proof (a_part_covers costs F n [] (fun c => L c [])) as All.
-  pose proof (composed_balance costs F) as T. unfold value in All. destruct (composed costs) as [b amount].
-  destruct T as ((_ & _ & Zero) & _). cbn [fst snd] in *. unfold at_part in All. rewrite same_refl, Zero in All.
-  assert (loss moves costs [] = sum (fun c => snd c * moves (fst c)) costs) as <- by (apply sum_ext; intros [u k] _; easy). lia.
-Qed.
-
-(** [Total.add] as a whole. Beside what a unit loses if all that it moves is there (so many times as much), a cost says what it
-    loses at the most, however the movement is divided. An outermost group costs the smaller of two bounds: the largest part,
-    and the sum of its costs. *)
-Definition charge : Type := path * (Z * Z).
-Definition group_cost (b : book) (sums : N -> Z) (g : N) : Z := Z.min (snd b ([], g)) (sums g).
-
-Fixpoint charged (costs : list charge) : book * (N -> Z) * Z :=
-  match costs with
-  | [] => (empty, fun _ => 0, 0)
-  | (under, (cost, times)) :: before =>
-      let (held, amount) := charged before in
-      let (b, sums) := held in
-      match under with
-      | [] => (b, sums, amount + cost)
-      | (g, _) :: _ =>
-          let b' := fst (add [] under (cost * times) b) in
-          let sums' := put g (sums g + cost) sums in
-          (b', sums', amount + (group_cost b' sums' g - group_cost b sums g))
-      end
-  end.
-
-Definition divided (costs : list charge) : list (path * Z) :=
-  flat_map (fun c => match fst c with [] => [] | _ => [(fst c, fst (snd c) * snd (snd c))] end) costs.
-Definition inside (g : N) (c : charge) : bool := match fst c with [] => false | (h, _) :: _ => same h g end.
-Definition direct (c : charge) : bool := match fst c with [] => true | _ => false end.
-Definition charged_names (c : charge) : Prop :=
-  incl (map fst (fst c)) names /\ incl (map snd (fst c)) names /\ 0 <= fst (snd c) /\ 0 <= snd (snd c).
-
-Lemma divided_named costs : Forall charged_names costs -> Forall named (divided costs).
-Proof.
-  induction 1 as [|[[|x u] [k t]] costs (I & J & P & Q) F IH]; cbn [divided flat_map fst snd app] in *; [easy|easy|].
-  constructor; [|easy]. repeat split; cbn [fst snd] in *; [easy|easy|]. now apply Z.mul_nonneg_nonneg.
-Qed.
-
-Lemma charged_book costs : fst (fst (charged costs)) = fst (composed (divided costs)).
-Proof.
-  induction costs as [|[[|[g p] u] [k t]] costs IH]; [easy| |]; cbn [charged divided flat_map fst snd app] in *; fold (divided costs);
-    destruct (charged costs) as [[b sums] amount]; cbn [fst snd composed] in *; [easy|].
-  destruct (composed (divided costs)) as [b' amount']. cbn [fst] in IH. subst b'. now destruct (add [] ((g, p) :: u) (k * t) b).
-Qed.
-
-Lemma charged_sums costs g : snd (fst (charged costs)) g = sum (fun c => if inside g c then fst (snd c) else 0) costs.
-Proof.
-  induction costs as [|[[|[h p] u] [k t]] costs IH]; cbn [charged sum]; [easy| |]; destruct (charged costs) as [[b sums] amount];
-    cbn [fst snd inside] in *; [easy|].
-  unfold put. destruct (same h g) eqn:E; [apply same_true in E; subst|]; lia.
-Qed.
-
-Lemma add_further under : forall above growth b v g,
-  (length (v : path) < length above)%nat -> snd (fst (add above under growth b)) (v, g) = snd b (v, g).
-Proof.
-  induction under as [|[h p] rest IH]; intros above growth b v g L; cbn [add]; [easy|].
-  specialize (IH (above ++ [(h, p)]) growth b v g). destruct (add (above ++ [(h, p)]) rest growth b) as [[parts largest] growth1].
-  cbn [fst snd] in *. unfold put. destruct (same (above, h) (v, g)) eqn:E; [apply same_true in E; injection E as -> ->; lia|].
-  apply IH. rewrite app_length. cbn [length]. lia.
-Qed.
-
-Lemma add_elsewhere h p rest growth b g : g <> h -> snd (fst (add [] ((h, p) :: rest) growth b)) ([], g) = snd b ([], g).
-Proof.
-  intros D. cbn [add app]. pose proof (add_further rest [(h, p)] growth b [] g (Nat.lt_0_succ _)) as E.
-  destruct (add [(h, p)] rest growth b) as [[parts largest] growth1]. cbn [fst snd] in *. unfold put.
-  destruct (same ([], h) ([], g)) eqn:S; [|easy]. apply same_true in S. congruence.
-Qed.
-
-Lemma charged_amount costs : Forall charged_names costs ->
-  snd (charged costs) = sum (fun c => if direct c then fst (snd c) else 0) costs
-    + sum (group_cost (fst (fst (charged costs))) (snd (fst (charged costs)))) names.
-Proof.
-  induction 1 as [|[[|[h p] u] [k t]] costs (I & _) F IH]; cbn [charged sum].
-  - rewrite sum_zero; [easy|]. intros g _. easy.
-  - destruct (charged costs) as [[b sums] amount]. cbn [fst snd direct] in *. lia.
-  - destruct (charged costs) as [[b sums] amount]. cbn [fst snd direct] in *. rewrite Z.add_0_l, IH, <- Z.add_assoc. f_equal.
-    set (b' := fst (add [] ((h, p) :: u) (k * t) b)). set (sums' := put h (sums h + k) sums).
-    rewrite (sum_ext (group_cost b' sums') (fun g => group_cost b sums g + (if same h g then group_cost b' sums' h - group_cost b sums h else 0))).
-    + rewrite sum_plus, sum_at; [easy|easy|]. apply I. now left.
-    + intros g _. destruct (same h g) eqn:E; [apply same_true in E; subst g; lia|]. apply same_false in E.
-      unfold group_cost, b', sums'. rewrite add_elsewhere by congruence. unfold put. destruct (same h g) eqn:G; [|lia].
-      now apply same_true in G.
-Qed.
-
-(** What a unit loses, [lost], is within both bounds of each cost; [whole] is how far it moves a collection at the most. *)
-Theorem a_group_costs_the_smaller lost whole costs : Forall charged_names costs -> moves [] <= whole ->
-  (forall c, In c costs -> lost c <= fst (snd c) * whole) ->
-  (forall c, In c costs -> direct c = false -> lost c <= fst (snd c) * snd (snd c) * moves (fst c)) ->
-  sum lost costs <= snd (charged costs) * whole.
-Proof.
-  intros F W Most Divided. pose proof (divided_named costs F) as D.
-  pose proof (composed_balance (divided costs) D) as T.
-  rewrite charged_amount, Z.mul_add_distr_r by easy.
-  assert (sum lost costs = sum (fun c => if direct c then lost c else 0) costs
-    + sum (fun g => sum (fun c => if inside g c then lost c else 0) costs) names) as ->.
-  { rewrite <- (sum_swap (fun c g => if inside g c then lost c else 0)), <- sum_plus. apply sum_ext. intros [[|[h p] u] kt] I.
-    - cbn [direct inside fst]. rewrite sum_zero; [lia|easy].
-    - cbn [direct inside fst]. rewrite Forall_forall in F. destruct (F _ I) as (J & _). rewrite sum_at; [easy|easy|]. apply J. now left. }
-  apply Z.add_le_mono.
-  - rewrite Z.mul_comm, <- sum_scale. apply sum_le. intros c I. specialize (Most c I). destruct (direct c); lia.
-  - rewrite Z.mul_comm, <- sum_scale. apply sum_le. intros g G. rewrite Z.mul_comm. unfold group_cost.
-    rewrite <- Z.mul_min_distr_nonneg_r by (pose proof (moves_some []); lia). apply Z.min_glb.
-    + transitivity (snd (fst (composed (divided costs))) ([], g) * moves []).
-      * transitivity (sum (fun p => loss moves (divided costs) ([] ++ [(g, p)])) names).
-        { unfold loss. rewrite <- (sum_swap (fun c p => if starts ([] ++ [(g, p)]) (fst c) then snd c * moves (fst c) else 0)).
-          unfold divided. rewrite sum_flat_map. apply sum_le. intros [[|[h p] u] [k t]] I; cbn [inside fst snd sum app] in *; [lia|].
-          rewrite Forall_forall in F. destruct (F _ I) as (_ & J & P & Q). cbn [fst snd map] in *.
-          specialize (Divided _ I eq_refl). cbn [fst snd] in Divided. cbn [starts].
-          rewrite (sum_ext _ (fun q => if same p q then (if same h g then k * t * moves ((h, p) :: u) else 0) else 0)).
-          - rewrite sum_at; [|easy|apply J; now left]. destruct (same h g); lia.
-          - intros q _. destruct (same (g, q) (h, p)) eqn:E; cbn [andb].
-            + apply same_true in E. injection E as -> ->. now rewrite !same_refl.
-            + destruct (same p q) eqn:E1; [|easy]. destruct (same h g) eqn:E2; [|easy].
-              apply same_true in E1, E2. subst. now rewrite same_refl in E. }
-        apply a_group_covers; [easy|]. intros p _. destruct (deep_enough (divided costs)) as [n L].
-        apply (a_part_covers (divided costs) D n). intros c I. now apply L.
-      * rewrite charged_book. destruct (composed (divided costs)) as [b amount]. destruct T as ((_ & P & _) & _). cbn [fst snd].
-        specialize (P ([], g)). now apply Z.mul_le_mono_nonneg_l.
-    + rewrite charged_sums. rewrite Z.mul_comm, <- sum_scale. apply sum_le. intros c I. specialize (Most c I). destruct (inside g c); lia.
+  intros F. pose proof (composed_balance costs F) as T. destruct (composed costs) as [b amount].
+  destruct T as ((D & P & Zero) & A & B). cbn [snd].
+  assert (forall v, 0 <= own costs v) as Own.
+  { intros v. apply sum_nonneg. intros c I. rewrite Forall_forall in F. destruct (F c I) as (_ & _ & N0). unfold at_part. destruct (same _ _); lia. }
+  set (value := fun v => fst b v + at_part [] v amount).
+  assert (forall v, value v = own costs v + groups b v) as V by (intros v; specialize (B v); unfold value; lia).
+  assert (forall n v, (forall c, In c costs -> (length (fst c) < length v + n)%nat) -> loss moves costs v <= value v * moves v) as All.
+  { induction n as [|n IH]; intros v L.
+    - rewrite loss_far by (intros c I; specialize (L c I); lia). apply Z.mul_nonneg_nonneg; [|easy]. rewrite V.
+      specialize (Own v). assert (0 <= groups b v) by (apply sum_nonneg; intros; apply P). lia.
+    - rewrite loss_of_parts, V, Z.mul_add_distr_r by easy. apply Z.add_le_mono_l. unfold groups.
+      rewrite Z.mul_comm, <- sum_scale. apply sum_le. intros g _.
+      transitivity (sum (fun p => snd b (v, g) * moves (v ++ [(g, p)])) names).
+      + apply sum_le. intros p _. etransitivity.
+        { apply IH. intros c I. specialize (L c I). rewrite app_length. cbn [length]. lia. }
+        apply Z.mul_le_mono_nonneg_r; [easy|]. unfold value, at_part. specialize (D v g p).
+        destruct (same [] (v ++ [(g, p)])) eqn:E; [|lia]. apply same_true in E. now destruct v.
+      + rewrite sum_scale. specialize (P (v, g)). specialize (moves_divided v g).
+        rewrite (Z.mul_comm (moves v)). now apply Z.mul_le_mono_nonneg_l. }
+  specialize (All (S (fold_right Nat.max 0%nat (map (fun c => length (fst c)) costs))) []).
+  assert (loss moves costs [] = sum (fun c => snd c * moves (fst c)) costs) as <- by (apply sum_ext; intros [u k] _; easy).
+  replace (value []) with amount in All; [apply All|unfold value, at_part; rewrite same_refl; lia].
+  intros c I. cbn [length Nat.add]. apply Nat.lt_succ_r. clear - I. induction costs as [|d l IH]; [easy|].
+  cbn [map fold_right]. destruct I as [->|I]; [lia|]. specialize (IH I). lia.
 Qed.
 
 End Books.
+
+(** [so_many_largest]: of the parts of which a unit moves each by one part of [times] of what it moves them together by, so
+    many count. The losses of parts are [height], and [share] is how much of it the unit loses there, of [whole]; [times] is
+    [over] / [under]. For every x the right side is a bound, and it is the sum of so many largest where x is the next one:
+    the parts above x give their losses, and the others together no more than what is left of [times], times x. *)
+Theorem so_many_largest_count {P} (height share : P -> Z) (parts : list P) over under whole x :
+  0 <= x -> 0 <= under -> (forall p, In p parts -> 0 <= share p <= whole) ->
+  under * sum share parts <= over * whole ->
+  under * sum (fun p => height p * share p) parts
+    <= (over * x + under * sum (fun p => Z.max (height p - x) 0) parts) * whole.
+Proof.
+  intros X U S T.
+  assert (sum (fun p => height p * share p) parts <= x * sum share parts + sum (fun p => Z.max (height p - x) 0) parts * whole) as B.
+  { rewrite (Z.mul_comm (sum _ parts) whole), <- !sum_scale, <- sum_plus. apply sum_le. intros p I. specialize (S p I). nia. }
+  nia.
+Qed.

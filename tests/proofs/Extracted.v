@@ -6,4 +6,4 @@ From Coq Require Import Extraction ExtrOcamlBasic.
 Extraction Language OCaml.
 Extraction "definitions.ml" map_records filter_records flat_map_records first_outputs distinct shave signed_sum union
   intersect limit semijoin antijoin group_by whole_groups join join_rows left_rows by_user sample share above_zero ways
-  parts charged rounded items Z.pow.
+  parts composed rounded items Z.pow.

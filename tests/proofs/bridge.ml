@@ -67,12 +67,11 @@ let answer name numbers tables c d =
       let found = parts (integer (number_at 0)) Z0 (integer (number_at 1)) (List.map integer (t 0).(0)) in
       shown (fun (level, place) -> [ number level; number place ]) found
   | "book" ->
-      (* each row of the table a loss, how many times as much it is in a part, and its path; the total after each of them *)
+      (* each row of the table an amount and its path; the total after each of them *)
       let rec pairs row = match row with group :: name :: rest -> (group, name) :: pairs rest | _ -> [] in
       let after (i, costs) row =
-        let cost = (integer (List.hd row), integer (List.nth row 1)) in
-        let costs = (pairs (List.tl (List.tl row)), cost) :: costs in
-        ((i + 1, costs), (i, snd (charged same costs))) in
+        let costs = (pairs (List.tl row), integer (List.hd row)) :: costs in
+        ((i + 1, costs), (i, snd (composed same costs))) in
       shown one (snd (List.fold_left_map after (0, []) (Array.to_list (t 0))))
   | "rounded" ->
       (* a numerator, its denominator, and a draw of 64 bits in two halves *)

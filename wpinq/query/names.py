@@ -5,7 +5,7 @@ An output name is a name of a column of the answer: an alias, or the name of a c
 - GROUP BY x: the column x of the tables; only where there is none, the output name x.
 - ORDER BY x: the output name x; only where there is none, the column x.
 - HAVING, and expressions in ORDER BY: the column x. PostgreSQL refuses an output name there; here it is taken where no
-  column has the name, and in HAVING where the column is no group key, which changes no answer that PostgreSQL gives.
+  column has the name, and in HAVING where no group key reads the column, which changes no answer that PostgreSQL gives.
 
 Names that are not in double quotes are compared in lower case.
 Source: PostgreSQL manual, SELECT, "GROUP BY clause" and "ORDER BY clause".
@@ -53,14 +53,16 @@ class OutputNames:
 
         Args:
             node: The expression.
-            grouped: Of HAVING, the group keys: a column that is none of them means nothing there by itself.
+            grouped: Of HAVING, the group keys: a column that none of them reads means nothing there.
         """
         from sqlglot import exp
+
+        read = [column for key in grouped or () for column in key.find_all(exp.Column)]
 
         def hides_none(part: Any) -> bool:
             if grouped is None or not _is_name(part) or part.find_ancestor(exp.AggFunc, exp.WithinGroup) is not None:
                 return self._free(part)
-            return self._tables.canonical(part) not in grouped
+            return self._tables.canonical(part) not in read
 
         return node.transform(lambda part: self._output(part) if hides_none(part) else part)
 

@@ -248,7 +248,7 @@ def halved() -> list[Any]:
 def largest_part() -> list[Any]:
     """Of all paths only the largest counts, as if all were parts of one group."""
 
-    def add(self: Total, under: Any, growth: Fraction) -> None:
+    def add(self: Total, under: Any, growth: Fraction, times: Fraction) -> None:
         self.amount = max(self.amount, growth)
 
     return [patch.object(Total, "add", add)]

@@ -273,11 +273,13 @@ class Accountant:
 
     def _parts(self, costs: Iterable[Cost]) -> None:
         """Which sums of parts were changed: of each path, those of all that begin it."""
-        for path in dict.fromkeys(tuple(name for pair in cost.under for name in pair) for cost in costs):
+        for cost in costs:
+            if cost.times > 1:
+                self.since.change("sums", (cost.under[0][0], write_amount(cost.times), cost.under[0][1]))
+        whole = [cost for cost in costs if cost.times == 1]
+        for path in dict.fromkeys(tuple(name for pair in cost.under for name in pair) for cost in whole):
             for size in range(1, len(path) + 1):
                 self.since.change("parts", path[:size])
-            if path:
-                self.since.change("sums", path[:1])
 
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
         self._set("seals", key(body["question"], body["version"]), bytes.fromhex(body["mac"]))

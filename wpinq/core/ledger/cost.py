@@ -7,9 +7,10 @@ the plan, `loss <= c(node) * |change of node|`, where c(node) is the sum of 1 / 
 and of stability times c over the steps that read it, or for parts the largest of theirs.
 
 What a unit moves of one part may be bounded by less than what it moves before the parts: who has twenty records moves
-the people of a part by 1. Then the noise follows from the 1, and all parts of a group together cost the smaller of two
-bounds: the largest part's loss were the whole movement there, which is `Cost.times` as much, and the sum of the losses.
-Proof: `a_group_costs_the_smaller` in tests/proofs.
+the people of a part by 1. Then the noise follows from the 1, and of the parts of a group the 20 largest count:
+`Cost.times` is how much further a unit moves all parts than this one. With f_p the share of its loss that a unit loses
+in part p, f_p <= 1 and the sum of f_p <= times, so sum(loss_p f_p) is at most the sum of so many largest. Where times
+is no whole number, the next part counts in part. Proof: `so_many_largest_count` in tests/proofs.
 
 This holds for the parts of one collection. A group is the name of that collection: a partition, windows or a pair of
 one plan over one version of the data. The code that names a group must observe:
@@ -27,6 +28,7 @@ one plan over one version of the data. The code that names a group must observe:
 
 from __future__ import annotations
 
+import math
 from collections import ChainMap
 from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field, replace
@@ -52,8 +54,8 @@ class Cost:
         under: The parts that the path goes through, outermost first: each the name of its group (the fingerprint of
             the partition, windows or pair) and of the part.
         rho: Zero-concentrated privacy loss of Gaussian noise along this path, exact, not negative.
-        times: How much more it counts where of parts the largest counts: how far a unit can move all parts together, in
-            parts of how far it moves what was measured. 1 of what goes through no parts.
+        times: How far a unit can move all parts of the outermost group together, in parts of how far it moves what was
+            measured: of so many parts the losses count. 1 of what goes through no parts.
         curve: The Renyi curve of the epsilon of the whole charge (`curve.rate`): epsilon of the largest shift of one
             bin, through all paths together, and of one step of its noise. None where nothing is known: then a
             divergence is as large as epsilon.
@@ -97,13 +99,13 @@ class Cost:
 
 @dataclass
 class Total:
-    """The sum of one kind of loss; of a group of parts the largest counts, or their sum if it is less.
+    """The sum of one kind of loss; of a group of parts the largest counts, or so many as `Cost.times` says.
 
     Attributes:
         amount: Of all costs.
         parts: The amount of each part, by the names on its path, and the largest of each group, by those without the
             last: so that one more cost is added up in the same time, however many there are.
-        sums: The sum of all costs of each outermost group.
+        sums: The sum of the costs of a part, where several parts count: by its outermost group, times, and its name.
     """
 
     amount: Fraction = ZERO
@@ -122,22 +124,21 @@ class Total:
         self.amount = after.amount
 
     def add(self, under: tuple[tuple[str, str], ...], loss: Fraction, times: Fraction = Fraction(1)) -> None:
-        """Add the loss of one path, which counts more often where of parts the largest counts."""
-        if not under:
-            self.amount += loss
-            return
-        group = (under[0][0],)
-        before = self._group(group)
-        self._part([name for pair in under for name in pair], loss * times)
-        self.sums[group] = self.sums.get(group, ZERO) + loss
-        self.amount += self._group(group) - before
+        """Add the loss of one path; of so many parts of its outermost group losses count."""
+        self.amount += self._largest(under, loss) if times == 1 else self._several(under[0], loss, times)
 
-    def _group(self, group: tuple[str, ...]) -> Fraction:
-        """What an outermost group of parts costs."""
-        return min(self.parts.get(group, ZERO), self.sums.get(group, ZERO))
+    def _several(self, part: tuple[str, str], loss: Fraction, times: Fraction) -> Fraction:
+        """Add to a part of which several count, and return by how much the group grows."""
+        group, name = part
+        of = (group, write_amount(times))
+        losses = {key[2]: amount for key, amount in self.sums.items() if key[:2] == of}
+        before = so_many_largest(losses.values(), times)
+        self.sums[(*of, name)] = losses[name] = losses.get(name, ZERO) + loss
+        return so_many_largest(losses.values(), times) - before
 
-    def _part(self, path: list[str], growth: Fraction) -> None:
+    def _largest(self, under: tuple[tuple[str, str], ...], growth: Fraction) -> Fraction:
         """Add to a part; of a group only the growth of the largest goes on to what holds the group."""
+        path = [name for pair in under for name in pair]
         while path:
             part = tuple(path)
             self.parts[part] = amount = self.parts.get(part, ZERO) + growth
@@ -145,6 +146,17 @@ class Total:
             self.parts[part[:-1]] = max(amount, largest)
             growth = max(amount - largest, ZERO)
             del path[-2:]
+        return growth
+
+
+def so_many_largest(losses: Iterable[Fraction], times: Fraction) -> Fraction:
+    """The sum of so many largest losses; of a part of one, where it is no whole number.
+
+    >>> so_many_largest([Fraction(3), Fraction(1), Fraction(2)], Fraction(3, 2))
+    Fraction(4, 1)
+    """
+    ordered, whole = sorted(losses, reverse=True), math.floor(times)
+    return sum(ordered[:whole], ZERO) + (times - whole) * sum(ordered[whole : whole + 1], ZERO)
 
 
 @dataclass

@@ -28,8 +28,8 @@ def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, 
     Weights:    `out[p][x] = in[x]` where key(x) = p, else 0
     Stability:  1 for each part, and 1 for all of them together, because a record is in at most one part: only the part
                 whose measurements cost most is charged (parallel composition). Records of other keys are in no part.
-                Where a person moves a part by less than the bound (its people by 1), the noise is for that, and parts
-                add up until they cost as much as the largest would with noise for the whole bound.
+                Where a person moves a part by less than the bound (its people by 1), the noise is for that, and as many
+                parts are charged as the person can move so, the costliest ones.
                 This holds for the parts of one collection. A live source at another epoch is another collection, unless
                 every step up to here is linear for each record and the unit is a record; then a record changes the same
                 part at every epoch. Otherwise the costs of parts at two epochs are added up

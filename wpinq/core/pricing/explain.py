@@ -151,7 +151,7 @@ def how_often(survey: Survey) -> str:
     """How often a measurement is charged: once, of parts that add up, or of windows for all of them or for each."""
     if not any(isinstance(node, Window) and node.number is None for node in survey.steps):
         times = max(map(survey.times, survey.sensitivities), default=Fraction(1))
-        return f"; all parts of the group add up, to {short(times)} times that at the most" if times > 1 else ""
+        return f"; of the parts of the group {short(times)} are charged, the costliest" if times > 1 else ""
     return ", for each window that is asked for" if each_is_charged(survey) else ", for all windows"
 
 

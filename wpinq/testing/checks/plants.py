@@ -89,6 +89,9 @@ PLANTS = {
         "distinct does not bound weights where columns compute it", "core/operators/distinct.py",
         "        return (weights[0].cast(self.held.column) * finer).clip(0, int(self.at_most * self.resolution))",
         "        return weights[0].cast(self.held.column) * finer", "stability, as computed"),
+    "a threshold for narrower noise": Plant(
+        "thresholds of Gaussian noise are those of another variance", "core/noise/threshold.py",
+        "        return gaussian_tails.tail_bounds, noise.square", "        return gaussian_tails.tail_bounds, noise.square * 3 / 4", "delta of a threshold"),
     "coins of the wrong law": Plant(
         "a key that is behind is taken with another chance", "core/noise/exponential.py",
         "return Threshold(self.rate * loss, odds=False)", "return Threshold(self.rate * loss, odds=True)", "law of choices"),

@@ -163,7 +163,7 @@ Qed.
 Lemma digit_near n limit p digit : words_of limit p ->
   near (inject_Z (digit_ways W n limit digit) / inject_Z (all W n)) (if digit then p else 1 - p) (1 / inject_Z (all W n)).
 Proof.
-  intros (L & P & V). specialize (V n). pose proof (value_bounds W ltac:(lia) limit n L 0) as B. pose proof (all_some n) as S.
+  intros (L & P & V). specialize (V n). pose proof (first_words_bounds W ltac:(lia) limit n L 0) as B. pose proof (all_some n) as S.
   assert (0 <= inject_Z (digit_ways W n limit digit)) as N.
   { change 0 with (inject_Z 0). rewrite <- Zle_Qle. unfold digit_ways. destruct digit; lia. }
   repeat split.

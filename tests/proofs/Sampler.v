@@ -115,7 +115,7 @@ Proof. unfold row, all, words. rewrite how_many_strings, sum_places_const by lia
 Lemma all_positive n : 1 <= all n.
 Proof. unfold all. pose proof (Z.pow_pos_nonneg W (Z.of_nat n)). lia. Qed.
 
-Lemma value_bounds limit n : of_words limit -> forall depth, 0 <= first_words limit depth n < all n.
+Lemma first_words_bounds limit n : of_words limit -> forall depth, 0 <= first_words limit depth n < all n.
 Proof.
   intros L. induction n as [|n IH]; intros depth; [easy|]. cbn [first_words]. specialize (IH (S depth)). specialize (L depth).
   unfold all in *. rewrite Nat2Z.inj_succ, Z.pow_succ_r by lia. nia.
@@ -201,7 +201,7 @@ Proof.
   assert (f (Some false) = 0) as -> by (unfold f; now apply sum_zero).
   assert (f (Some true) = sum (fun rows => stuck (hits tail rows)) (strings (row n) many)) as ->.
   { unfold f. apply sum_ext. intros rest _. now destruct (hits tail rest). }
-  pose proof (value_bounds tail n L 0). rewrite Nat2Z.inj_succ, Z.pow_succ_r by lia.
+  pose proof (first_words_bounds tail n L 0). rewrite Nat2Z.inj_succ, Z.pow_succ_r by lia.
   assert (0 <= sum (fun rows => stuck (hits tail rows)) (strings (row n) many)) by (apply sum_nonneg; intros r _; now destruct (hits tail r)).
   set (s := sum _ _) in *. set (p := all n ^ Z.of_nat many) in *. nia.
 Qed.
@@ -221,7 +221,7 @@ Proof.
   { unfold f. cbn [stuck]. now rewrite how_many_strings, rows_of. }
   assert (forall digit, f (Some digit) = sum (fun rows => stuck (geometric more tail rows)) (strings (row n) (length more + many))) as E.
   { intros digit. unfold f. apply sum_ext. intros rest _. now destruct (geometric more tail rest). }
-  rewrite !E. pose proof (value_bounds limit n Limit 0). rewrite Nat2Z.inj_succ, Z.pow_succ_r by lia.
+  rewrite !E. pose proof (first_words_bounds limit n Limit 0). rewrite Nat2Z.inj_succ, Z.pow_succ_r by lia.
   assert (0 <= sum (fun rows => stuck (geometric more tail rows)) (strings (row n) (length more + many)))
     by (apply sum_nonneg; intros r _; now destruct (geometric more tail r)).
   set (s := sum _ _) in *. set (p := all n ^ Z.of_nat (length more + many)) in *. nia.

@@ -94,6 +94,12 @@ let answer name numbers tables c d =
       (match below (threshold (t 0).(0)) O (words (t 1).(0)) with
        | Some taken -> shown one [ (0, if taken then Zpos XH else Z0) ]
        | None -> "")
+  | "find" ->
+      (* cumulated chances, and the words that are compared with them, of 32 bits *)
+      let limit row depth = integer (List.nth row (small_nat depth)) in
+      (match find (List.map limit (Array.to_list (t 0))) (List.map integer (t 1).(0)) with
+       | Some block -> shown one [ (0, block) ]
+       | None -> "")
   | "places" ->
       let depth = nat (List.length (t 0).(0) / 2) in
       shown one [ (0, first_words (power 64) (threshold (t 0).(0)) O depth) ]

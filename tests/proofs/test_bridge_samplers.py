@@ -2,6 +2,7 @@
 
 import random
 from fractions import Fraction
+from itertools import pairwise
 
 import coq
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from depth import deep
 
 from wpinq.core.noise import geometric
+from wpinq.core.noise.blocks import FIRST, Blocks
 from wpinq.core.noise.digits import WORD, Threshold, binary_places, thresholds
 from wpinq.core.noise.exponential import FIRST_COIN, PermuteAndFlip
 from wpinq.core.noise.selection import PartitionSelection
@@ -188,6 +190,62 @@ def test_coins_of_choices_and_selections_are_the_comparison_of_the_proof(program
     answers = [None if not answer else answer[0][1] == "1" for answer in coq.answers(program, lines)]
     assert set(answers) == {None, False, True}
     assert [flipped(*coin) for coin in given] == answers
+
+
+SQUARES = [Fraction(1, 10), Fraction(1), Fraction(30), Fraction(10**4, 3), Fraction(10**9)]
+
+
+def of_32_bits(places, depth):
+    """The first 32 binary places, then 64 more for each word, as numbers of 32 bits."""
+    return [places >> 32 * (2 * depth - at) & 2**32 - 1 for at in range(2 * depth + 1)]
+
+
+def near_blocks(times, seed):
+    """Blocks, and strings of the first 32 bits and up to two words, most of them near a cumulated chance."""
+    draw = random.Random(seed)
+    for _ in range(times):
+        blocks, depth = Blocks(draw.choice(SQUARES)), draw.randrange(3)
+        at = draw.randrange(len(blocks.limits) + 1)
+        near = blocks._places(at, FIRST + WORD * depth) + draw.choice([0, 0, 0, 1, -1])
+        places = near if draw.randrange(5) else draw.getrandbits(FIRST + WORD * depth)
+        yield blocks, places % 2 ** (FIRST + WORD * depth), depth
+
+
+def found_block(blocks, places, depth):
+    """The block that we find by this string; None where it needs more words."""
+
+    def further(number):
+        if number > depth:
+            raise MoreWordsError
+        return places >> WORD * (depth - number) & 2**WORD - 1
+
+    try:
+        return blocks.find(places >> WORD * depth, further)
+    except MoreWordsError:
+        return None
+
+
+@deep
+@pytest.mark.slow
+def test_a_block_of_gaussian_noise_is_found_as_in_the_proof(program):
+    given = list(near_blocks(400, 40))
+    lines = []
+    for blocks, places, depth in given:
+        table = [blocks._places(block, FIRST + WORD * depth) for block in range(len(blocks.limits) + 2)]
+        limits = ",".join(" ".join(map(str, of_32_bits(limit, depth))) for limit in table)
+        lines.append(f"find;;{limits}/{' '.join(map(str, of_32_bits(places, depth)))};;")
+    answers = [None if not answer else int(answer[0][1], 2) for answer in coq.answers(program, lines)]
+    assert None in answers and len(set(answers)) > 20
+    assert [found_block(*string) for string in given] == answers
+
+
+@deep
+@pytest.mark.parametrize("square", SQUARES)
+def test_cumulated_chances_rise(square):
+    """`rising`, which the theorem takes of them: no two agree in so many places."""
+    blocks = Blocks(square)
+    places = [blocks._places(block, FIRST + 2 * WORD) for block in range(len(blocks.limits))]
+    assert all(low < high for low, high in pairwise(places)) and places[-1] < 2 ** (FIRST + 2 * WORD)
 
 
 @deep

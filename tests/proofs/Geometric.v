@@ -236,3 +236,29 @@ Proof.
   - clear - E. revert r E. induction limits as [|limit more IH]; intros r E; [apply E|]. destruct E as [_ E]. now apply IH in E.
 Qed.
 End Law.
+
+(** Noise of this law hides a movement by [d]: no answer is less likely by more than r^|d| = exp(-|d| / scale), whichever
+    way the movement goes. *)
+Definition laplace_chance (r : Q) (k : Z) : Q := (1 - r) / (1 + r) * q_power r (Z.to_nat (Z.abs k)).
+
+Lemma q_power_bounds r n : 0 < r < 1 -> 0 <= q_power r n <= 1.
+Proof. intros R. induction n as [|n IH]; unfold q_power in *; cbn [power]; [lra|nra]. Qed.
+
+Lemma q_power_falls r n m : 0 < r < 1 -> (n <= m)%nat -> q_power r m <= q_power r n.
+Proof.
+  intros R L. induction L as [|m L IH]; [lra|]. pose proof (q_power_bounds r m R). unfold q_power in *. cbn [power]. nra.
+Qed.
+
+Lemma q_power_plus r n m : q_power r (n + m) == q_power r n * q_power r m.
+Proof. induction n as [|n IH]; unfold q_power in *; cbn [Nat.add power]; [ring|]. rewrite IH. ring. Qed.
+
+Theorem a_movement_is_hidden r k d : 0 < r < 1 ->
+  q_power r (Z.to_nat (Z.abs d)) * laplace_chance r k <= laplace_chance r (k + d).
+Proof.
+  intros R. unfold laplace_chance. assert (0 <= (1 - r) / (1 + r)) as P by (apply Qle_shift_div_l; lra).
+  pose proof (q_power_falls r (Z.to_nat (Z.abs (k + d))) (Z.to_nat (Z.abs k) + Z.to_nat (Z.abs d)) R ltac:(lia)) as F.
+  rewrite q_power_plus in F. set (c := (1 - r) / (1 + r)) in *.
+  assert (c * (q_power r (Z.to_nat (Z.abs k)) * q_power r (Z.to_nat (Z.abs d))) <= c * q_power r (Z.to_nat (Z.abs (k + d)))) as G.
+  { rewrite !(Qmult_comm c). apply Qmult_le_compat_r; easy. }
+  lra.
+Qed.

@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from wpinq.core.engines import installed as bytewax
 from wpinq.errors import installed, lacking
 from wpinq.testing.checks import choices, losses, names, operators, samplers, spending, trees
 from wpinq.testing.checks.plants import PLANTS, Plant, planted
@@ -42,8 +41,6 @@ CHECKS: dict[str, Callable[[float], Result]] = {
 }
 NEEDS = {"loss, by JAX Privacy's auditor": "audit"}
 """The extra that a check needs."""
-STREAMS = {"noise of counting trees"}
-"""Checks that need bytewax, which not every Python has."""
 LONG = {"law of choices", "stability, as defined", "stability, as computed", *NEEDS}
 """What takes longest begins first."""
 PACKAGE = Path(__file__).parents[2]
@@ -69,7 +66,6 @@ def audited(minutes: float = MINUTES, progress: Callable[[int], None] = lambda _
     """
     begun, effort = time.monotonic(), minutes / MINUTES
     absent = {name: text for name, extra in NEEDS.items() if (text := lacking(extra))}
-    absent |= {} if bytewax.installed() else dict.fromkeys(sorted(STREAMS), "bytewax needs Python 3.11 or 3.12")
     there = [name for name in CHECKS if name not in absent]
     plants = {name: plant for name, plant in PLANTS.items() if plant.check not in absent}
     limit = 60 * PATIENCE * max(minutes, 1)

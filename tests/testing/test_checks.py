@@ -5,6 +5,7 @@ Draws are under fresh secrets: a right product fails one of these tests with pro
 
 import json
 import shutil
+import sys
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -18,6 +19,7 @@ from scipy import stats
 
 from wpinq.apps.cli import main
 from wpinq.core.noise import counting_tree
+from wpinq.errors import EXTRAS
 from wpinq.testing.checks import borders, choices, laws, losses, names, operators, run, samplers, spending, trees
 from wpinq.testing.checks.plants import PLANTS, planted
 from wpinq.testing.checks.report import Found, Report
@@ -143,7 +145,9 @@ def test_a_tree_whose_nodes_miss_an_epoch_or_cost_too_much_is_found(monkeypatch)
      (samplers.threshold, 0.2), (losses.losses, 0.2), (operators.defined, 0.01), (spending.spending, 1)],
     ids=lambda value: getattr(value, "__name__", ""),
 )  # fmt: skip
-def test_nothing_is_wrong(check, effort):
+def test_nothing_is_wrong_and_no_extra_is_needed(check, effort, monkeypatch):
+    for module in {module for modules in EXTRAS.values() for module in modules}:
+        monkeypatch.setitem(sys.modules, module, None)
     done = check(effort)
     assert done.passed and not done.broke and done.tried and done.alarm <= 2e-6, done
 

@@ -109,7 +109,7 @@ def _published(most: int, people: int) -> tuple[tuple[int, int], list[tuple[int,
     })  # fmt: skip
     unit = users("user", at_most=most)
     views = protect(frame, BUDGET, delta="1/2", unit=unit, name=f"of {most}", version="1")
-    selected = views.map("user, name").map("name").select(EPSILON, WIDE).bins["name"].to_numpy()
+    selected = views.map("name").select(EPSILON, WIDE).bins["name"].to_numpy()
     alone = selected[selected < people * most] // most
     crowds = (selected[selected >= people * most] - people * most) // half
     hits = np.bincount(crowds, minlength=CROWD)

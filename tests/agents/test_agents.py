@@ -36,6 +36,41 @@ def test_the_tools_are_listed_with_what_they_take_and_do(agent):
     assert taken["required"] == ["query", "epsilon"] and taken["additionalProperties"] is False
 
 
+def unportable(part, at="$"):
+    """Where a schema has what some hosts refuse: true or false for a schema, lists by position, what has no kind."""
+    if isinstance(part, bool):
+        yield at
+        return
+    if "prefixItems" in part or (part.get("type") == "array" and "items" not in part):
+        yield at
+    for name in ("properties", "$defs"):
+        for key, value in part.get(name, {}).items():
+            yield from unportable(value, f"{at}.{name}.{key}")
+    if part.get("additionalProperties", False) is not False:
+        yield from unportable(part["additionalProperties"], f"{at}.additionalProperties")
+    if "items" in part:
+        yield from unportable(part["items"], f"{at}.items")
+    for index, value in enumerate(part.get("anyOf", ())):
+        yield from unportable(value, f"{at}.anyOf[{index}]")
+    if not {"type", "anyOf", "$ref"} & set(part):
+        yield at
+
+
+def test_hosts_can_read_what_tools_take():
+    """The inspector of the protocol calls these errors (`tools/list --strict`): some hosts refuse all tools for one."""
+    assert {name: list(unportable(tool.schema)) for name, tool in TOOLS.items()} == {name: [] for name in TOOLS}
+    pair = {"type": "array", "prefixItems": [{"type": "number"}] * 2, "items": False}
+    assert list(unportable(pair)) == ["$", "$.items"] and list(unportable({"type": "array"})) == ["$"]
+    low = TOOLS["ask"].schema["properties"]["bounds"]["additionalProperties"]
+    assert (low["minItems"], low["maxItems"]) == (2, 2) and {"type": "number"} in low["items"]["anyOf"]
+
+
+@pytest.mark.parametrize("pair", [[0], [0, 9, 3], [], 0, None, [[0, 9]], {"low": 0, "high": 9}])
+def test_bounds_are_pairs_as_their_schema_says(site, agent, pair):
+    refused = agent().refused("ask", query="SELECT SUM(size) AS s FROM views", epsilon="0.1", bounds={"size": pair})
+    assert "bounds" in json.dumps(refused)
+
+
 def test_data_says_what_there_is_and_what_is_paid(agent):
     found = agent().told("data")
     views = next(one for one in found["tables"] if one["name"] == "views")

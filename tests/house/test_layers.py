@@ -59,6 +59,8 @@ LEFT = {
 """Files of the core that still know what stands on it, by room: they are to be mended, and none is added."""
 DRAWERS = {"noise", "pricing", "measurements", "aggregates"}
 """Rooms that may know the noise."""
+JUDGES = {f"wpinq.testing.checks.{name}" for name in ("choices", "names", "trees")}
+"""Modules of `wpinq audit --self` that feed it words: they judge it, read no data and answer nothing."""
 
 
 def modules() -> dict[str, Path]:
@@ -128,7 +130,7 @@ def test_only_measurements_know_the_noise():
     wrong = [
         name for name, others in graph().items() if "noise" in set(map(room, others)) and room(name) not in DRAWERS
     ]
-    assert not wrong, wrong
+    assert set(wrong) == JUDGES, wrong
 
 
 def test_the_core_knows_nothing_of_what_stands_on_it():

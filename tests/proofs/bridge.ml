@@ -8,6 +8,7 @@ open Definitions
 let rec positive n = if n = 1 then XH else if n land 1 = 1 then XI (positive (n lsr 1)) else XO (positive (n lsr 1))
 let integer n = if n = 0 then Z0 else if n > 0 then Zpos (positive n) else Zneg (positive (-n))
 let rec nat n = if n = 0 then O else S (nat (n - 1))
+let rec small_nat n = match n with O -> 0 | S n -> 1 + small_nat n
 let rec bits p = match p with XH -> "1" | XO p -> bits p ^ "0" | XI p -> bits p ^ "1"
 let binary z = match z with Z0 -> "0" | Zpos p -> bits p | Zneg p -> "-" ^ bits p
 let rec small p = match p with XH -> 1 | XO p -> 2 * small p | XI p -> (2 * small p) + 1
@@ -29,6 +30,11 @@ let one record = [ record ]
 let rank place = fun record -> integer (List.hd place.(record))
 let key place = fun record -> List.hd place.(record)
 let power bits = Z.pow (integer 2) (integer bits)
+
+let rec words row = match row with
+  | high :: low :: rest -> Z.add (Z.mul (integer high) (power 32)) (integer low) :: words rest
+  | _ -> []
+let threshold row depth = List.nth (words row) (small_nat depth)
 
 let answer name numbers tables c d =
   let c = items same c and d = items same d in
@@ -77,6 +83,26 @@ let answer name numbers tables c d =
       (* a numerator, its denominator, and a draw of 64 bits in two halves *)
       let draw = Z.add (Z.mul (integer (number_at 2)) (power 32)) (integer (number_at 3)) in
       shown one [ (0, rounded (power 64) (integer (number_at 1)) (integer (number_at 0)) draw) ]
+  | "laplace" ->
+      (* tables of thresholds, the tail last, and of both sides' rows: the words of each, in two halves *)
+      let tail, digits = match List.rev (List.map threshold (Array.to_list (t 0))) with
+        | tail :: rest -> (tail, List.rev rest)
+        | [] -> failwith name in
+      let side i = List.map words (Array.to_list (t i)) in
+      (match laplace digits tail (side 1) (side 2) with Some noise -> shown one [ (0, noise) ] | None -> "")
+  | "below" ->
+      (match below (threshold (t 0).(0)) O (words (t 1).(0)) with
+       | Some taken -> shown one [ (0, if taken then Zpos XH else Z0) ]
+       | None -> "")
+  | "find" ->
+      (* cumulated chances, and the words that are compared with them, of 32 bits *)
+      let limit row depth = integer (List.nth row (small_nat depth)) in
+      (match find (List.map limit (Array.to_list (t 0))) (List.map integer (t 1).(0)) with
+       | Some block -> shown one [ (0, block) ]
+       | None -> "")
+  | "places" ->
+      let depth = nat (List.length (t 0).(0) / 2) in
+      shown one [ (0, first_words (power 64) (threshold (t 0).(0)) O depth) ]
   | "join" ->
       (* K, a power of two, and what is subtracted, in two halves of 40 bits *)
       let cut = Z.add (Z.mul (integer (number_at 1)) (power 40)) (integer (number_at 2)) in

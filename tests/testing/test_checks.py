@@ -5,7 +5,12 @@ Draws are under fresh secrets: a right product fails one of these tests with pro
 
 import json
 import shutil
+import sys
+from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,7 +18,9 @@ from depth import deep
 from scipy import stats
 
 from wpinq.apps.cli import main
-from wpinq.testing.checks import laws, losses, operators, run, samplers, spending
+from wpinq.core.noise import counting_tree
+from wpinq.errors import EXTRAS
+from wpinq.testing.checks import borders, choices, laws, losses, names, operators, run, samplers, spending, trees
 from wpinq.testing.checks.plants import PLANTS, planted
 from wpinq.testing.checks.report import Found, Report
 from wpinq.testing.checks.result import Result
@@ -74,16 +81,73 @@ def test_an_epsilon_that_is_known_is_bounded_from_below():
     assert losses.epsilon(both._replace(present=both.present + 1)) > 1.4
 
 
+@pytest.mark.parametrize(
+    "chance", [borders.PRECISION.divide(1, 3), borders.exponential(Fraction(3)), Decimal(2) ** -70], ids=str
+)
+def test_a_comparison_is_tried_at_its_border(chance):
+    exact = int(borders.PRECISION.multiply(chance, Decimal(2**128)))
+
+    def compared(border):
+        return lambda words: (words[0] << 64 | words[1]) < border
+
+    assert not borders.misplaced(chance, compared(exact))
+    for wrong in (exact - 1, exact + 2, 0, 2**128, exact >> 64 << 64):
+        assert borders.misplaced(chance, compared(wrong)), wrong
+    assert not borders.misplaced(Decimal(0), compared(1)), "what is certain has no border"
+
+
+def test_the_law_of_a_choice_is_that_of_the_largest_with_exponential_noise():
+    """Ding and others, 2021: permute-and-flip is report-noisy-max with exponential noise."""
+    weights, rate = np.array([3.0, 2.0, 0.0]), 0.7
+    law = choices.law_of(weights, rate)
+    assert sum(law.values()) == pytest.approx(1)
+    noise = np.random.default_rng(3).exponential(1 / rate, (400_000, 3))
+    shares = np.bincount(np.argmax(weights + noise, axis=1)) / len(noise)
+    assert [law[key,] for key in range(3)] == pytest.approx(shares, abs=4e-3)
+    both = choices.law_of(weights, rate, 2)
+    assert sum(p for (first, _), p in both.items() if first == 0) == pytest.approx(law[0,])
+
+
+def test_choices_of_another_law_are_found_also_where_only_the_first_key_shows_it():
+    law = choices.law_of([4, 2, *[0] * 8], 0.5, 2)
+    outcomes, likely = list(law), np.array(list(law.values()))
+
+    def drawn(p):
+        return Counter(outcomes[i] for i in np.random.default_rng(5).choice(len(p), 300, p=p / p.sum()))
+
+    assert not choices.unlikely(drawn(likely), law)
+    other = choices.law_of([4, 2, *[0] * 8], 1, 2)
+    assert choices.unlikely(drawn(np.array([other[outcome] for outcome in outcomes])), law)
+
+
+@pytest.mark.parametrize("paid", names.PAID)
+def test_the_recursion_of_a_selection_is_private_and_nothing_larger_is(paid):
+    epsilon, delta = paid[0], Decimal(paid[1].numerator) / paid[1].denominator
+    grows, chances = 1 / borders.exponential(epsilon), names.kept(*paid, names.WEIGHTS)
+    for less, more in pairwise(chances):
+        slack = min(grows * less + delta - more, grows * (1 - more) + delta - (1 - less), 1 - more)
+        assert abs(slack) < Decimal("1e-20")
+
+
+def test_a_tree_whose_nodes_miss_an_epoch_or_cost_too_much_is_found(monkeypatch):
+    assert trees.structure() == []
+    monkeypatch.setattr(trees, "parts", lambda epoch: counting_tree.parts(epoch)[:-1])
+    assert any("do not make the count" in problem for problem in trees.structure())
+
+
 # ---- the checks
 
 
 @pytest.mark.parametrize(
     ("check", "effort"),
     [(samplers.geometric, 0.1), (samplers.fine, 0.1), (samplers.gaussian, 0.1), (samplers.once, 0.1),
+     (choices.choices, 0.1), (names.partitions, 0.1), (names.weighted, 0.1), (trees.trees, 0.1),
      (samplers.threshold, 0.2), (losses.losses, 0.2), (operators.defined, 0.01), (spending.spending, 1)],
     ids=lambda value: getattr(value, "__name__", ""),
 )  # fmt: skip
-def test_nothing_is_wrong(check, effort):
+def test_nothing_is_wrong_and_no_extra_is_needed(check, effort, monkeypatch):
+    for module in {module for modules in EXTRAS.values() for module in modules}:
+        monkeypatch.setitem(sys.modules, module, None)
     done = check(effort)
     assert done.passed and not done.broke and done.tried and done.alarm <= 2e-6, done
 

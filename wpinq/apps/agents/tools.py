@@ -113,13 +113,27 @@ def schema(request: type[wire.Request]) -> dict[str, Any]:
     """The JSON schema of what a tool takes, an object at its root as the protocol wants it.
 
     What may be left out may be null too, which it does not say: hosts take a value's type from it, where there is one.
+    A pair is a list of two: hosts know no other form, and some refuse a whole list of tools for it.
 
     >>> schema(Nothing)["type"], schema(Ask)["required"], schema(Ask)["properties"]["at_most"]["type"]
     ('object', ['query', 'epsilon'], 'integer')
     """
-    definitions = {name: _without_null(part) for name, part in msgspec.json.schema(request)["$defs"].items()}
+    written = _without_tuples(msgspec.json.schema(request)["$defs"])
+    definitions = {name: _without_null(part) for name, part in written.items()}
     root = definitions.pop(request.__name__)
     return root | ({"$defs": definitions} if definitions else {})
+
+
+def _without_tuples(part: Any) -> Any:
+    """A schema whose lists of so many equal parts say what each is, and no more; how many they are stays."""
+    if isinstance(part, list):
+        return [_without_tuples(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    first, *others = part.get("prefixItems", [None])
+    if others and all(other == first for other in others):
+        part = {name: value for name, value in part.items() if name != "prefixItems"} | {"items": first}
+    return {name: _without_tuples(value) for name, value in part.items()}
 
 
 def _without_null(part: dict[str, Any]) -> dict[str, Any]:

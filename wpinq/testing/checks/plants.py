@@ -89,6 +89,45 @@ PLANTS = {
         "distinct does not bound weights where columns compute it", "core/operators/distinct.py",
         "        return (weights[0].cast(self.held.column) * finer).clip(0, int(self.at_most * self.resolution))",
         "        return weights[0].cast(self.held.column) * finer", "stability, as computed"),
+    "a threshold for narrower noise": Plant(
+        "thresholds of Gaussian noise are those of another variance", "core/noise/threshold.py",
+        "        return gaussian_tails.tail_bounds, noise.square", "        return gaussian_tails.tail_bounds, noise.square * 3 / 4", "delta of a threshold"),
+    "coins of the wrong law": Plant(
+        "a key that is behind is taken with another chance", "core/noise/exponential.py",
+        "return Threshold(self.rate * loss, odds=False)", "return Threshold(self.rate * loss, odds=True)", "law of choices"),
+    "a choice at twice its rate": Plant(
+        "a choice costs twice what is charged", "aggregates/heavy_hitters.py",
+        "    rate = epsilon / (selection.k", "    rate = 2 * epsilon / (selection.k", "law of choices"),
+    "every choice at the whole price": Plant(
+        "each of several choices is made as if it were the only one", "aggregates/heavy_hitters.py",
+        "    rate = epsilon / (selection.k * part", "    rate = epsilon / (part", "law of choices"),
+    "the turn of a selection": Plant(
+        "probabilities of a selection turn one weight too late", "core/noise/selection.py",
+        "        if n <= turn:", "        if n <= turn + 1:", "law of selections"),
+    "bins of weight 1": Plant(
+        "bins of one record are named more often than delta allows", "core/noise/selection.py",
+        "            return (self.delta.numerator << places)", "            return (2 * self.delta.numerator << places)", "law of selections"),
+    "twice the delta of a selection": Plant(
+        "a selection spends another delta than is charged", "core/measurements/select.py",
+        "    best = _mechanism(survey, cost, lost)", "    best = _mechanism(survey, cost, 2 * lost)", "law of selections"),
+    "many names at the threshold of one": Plant(
+        "the threshold of weighted noise forgets that a person has many names", "core/noise/weighted_rounds.py",
+        "half_width(square, 1 - 2 * delta / last)", "half_width(square, 1 - 2 * delta)", "delta and loss of weighted selections"),
+    "weighted noise of half the width": Plant(
+        "noise of weighted selections is half as wide", "core/noise/weighted_rounds.py",
+        "    squares = [UNIT**2 / (shift**2 * share) + wider", "    squares = [UNIT**2 / (4 * shift**2 * share) + wider", "delta and loss of weighted selections"),
+    "each level at the whole price": Plant(
+        "the levels of a counting tree do not share epsilon", "core/measurements/continual.py",
+        "            scale = self._mechanism.scale / segment(number).shares[level]", "            scale = self._mechanism.scale", "noise of counting trees"),
+    "one noise for a level": Plant(
+        "all nodes of a level of a counting tree have the same noise", "core/measurements/continual.py",
+        "        position = np.repeat(index.astype(np.uint64), len(ids))", "        position = np.repeat(0 * index.astype(np.uint64), len(ids))", "noise of counting trees"),
+    "shares above one": Plant(
+        "the levels of a counting tree cost more than epsilon", "core/noise/counting_tree.py",
+        "tuple(Fraction(root, total) for root in roots)", "tuple(Fraction(root, total - 1) for root in roots)", "noise of counting trees"),
+    "a node too few": Plant(
+        "counts of an epoch leave a node out", "core/noise/counting_tree.py",
+        "        return [*result, self.whole] if many else result", "        return [*result, self.whole] if many > 1 else result", "noise of counting trees"),
     "no refusal": Plant(
         "a charge that does not fit is made", "core/ledger/accountant.py",
         "        if not self.promise.holds(after):", "        if False:", "charges of a ledger"),

@@ -14,8 +14,8 @@ WIDTH = 100
 LOOK = "body{margin:2em}body .wpinq table td,body .wpinq table td.n{overflow-wrap:normal;text-align:left}"
 """Beside the style sheet of all tables: these hold words."""
 NOT_LOOKED_AT = (
-    "the laws of choices, selections and counting trees; ledgers that are killed, shared or damaged; several "
-    "processes, streams, servers; the machine, Python, AES. Tests of the project try many of these, and "
+    "continual selections, windows and epochs of streams but for counts; ledgers that are killed, shared or damaged; "
+    "several processes, servers; the machine, Python, AES. Tests of the project try many of these, and "
     "docs/vulnerabilities.md says what nobody promises."
 )
 

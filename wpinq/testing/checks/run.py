@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from wpinq.errors import installed, lacking
-from wpinq.testing.checks import losses, operators, samplers, spending
+from wpinq.testing.checks import choices, losses, names, operators, samplers, spending, trees
 from wpinq.testing.checks.plants import PLANTS, Plant, planted
 from wpinq.testing.checks.report import Found, Report
 from wpinq.testing.checks.result import Result
@@ -29,6 +29,10 @@ CHECKS: dict[str, Callable[[float], Result]] = {
     "law of gaussian noise": samplers.gaussian,
     "each noise is drawn once": samplers.once,
     "delta of a threshold": samplers.threshold,
+    "law of choices": choices.choices,
+    "law of selections": names.partitions,
+    "delta and loss of weighted selections": names.weighted,
+    "noise of counting trees": trees.trees,
     "loss of neighbours": losses.losses,
     "loss, by JAX Privacy's auditor": losses.by_others,
     "stability, as defined": operators.defined,
@@ -37,7 +41,7 @@ CHECKS: dict[str, Callable[[float], Result]] = {
 }
 NEEDS = {"loss, by JAX Privacy's auditor": "audit"}
 """The extra that a check needs."""
-LONG = {"stability, as defined", "stability, as computed", *NEEDS}
+LONG = {"law of choices", "stability, as defined", "stability, as computed", *NEEDS}
 """What takes longest begins first."""
 PACKAGE = Path(__file__).parents[2]
 MINUTES = 2
@@ -62,11 +66,11 @@ def audited(minutes: float = MINUTES, progress: Callable[[int], None] = lambda _
     """
     begun, effort = time.monotonic(), minutes / MINUTES
     absent = {name: text for name, extra in NEEDS.items() if (text := lacking(extra))}
-    names = [name for name in CHECKS if name not in absent]
+    there = [name for name in CHECKS if name not in absent]
     plants = {name: plant for name, plant in PLANTS.items() if plant.check not in absent}
     limit = 60 * PATIENCE * max(minutes, 1)
     with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
-        ordered = sorted(names, key=lambda name: name not in LONG)
+        ordered = sorted(there, key=lambda name: name not in LONG)
         results = {name: pool.submit(checked, PACKAGE, name, effort, limit) for name in ordered}
         tried = {name: pool.submit(found, plant, limit) for name, plant in plants.items()}
         futures: list[Future[Any]] = [*results.values(), *tried.values()]
@@ -79,7 +83,7 @@ def audited(minutes: float = MINUTES, progress: Callable[[int], None] = lambda _
             raise
     return Report(
         version=installed(), python=platform.python_version(), minutes=minutes, seconds=time.monotonic() - begun,
-        checks={name: results[name].result() for name in names},
+        checks={name: results[name].result() for name in there},
         plants={name: future.result() for name, future in tried.items()},
         absent=absent,
     )  # fmt: skip

@@ -99,11 +99,17 @@ def once(effort: float) -> Result:
 
 
 def threshold(effort: float) -> Result:
-    """A bin that one unit alone is in is published with no more probability than delta."""
-    bins = round(DRAWS * effort)
-    views = protect(pl.DataFrame({"bin": range(bins)}), BUDGET, delta="1/2", name="alone", version="1")
-    published = len(views.measure(1).release(delta=DELTA).frame)
+    """A bin that one unit alone is in is published with no more probability than delta, whatever the noise is."""
+    bins, frame = round(DRAWS * effort), pl.DataFrame({"bin": range(round(DRAWS * effort))})
+    laplace_ = protect(frame, BUDGET, delta="1/2", name="alone", version="1").measure(1)
+    words: dict[str, Any] = {"rho": BUDGET, "delta": "1/2", "name": "alone", "version": "1"}
+    gaussian_ = protect(frame, **words).measure(rho=Fraction(1, 50), mechanism="gaussian")
     mean = float(DELTA) * bins
     most = mean + math.sqrt(3 * mean * math.log(1 / ALARM))  # Chernoff, for a share of 1 or less above the mean
-    text = f"of {bins:,} bins of one record each {published:,} are published, and delta {DELTA} allows {mean:.0f}"
-    return judged(bins, "bins", [text] if published > most else [], text, ALARM)
+    texts, problems = [], []
+    for noise, counts in (("geometric", laplace_), ("Gaussian", gaussian_)):
+        published = len(counts.release(delta=DELTA).frame)
+        text = f"{noise} noise publishes {published:,} of {bins:,} bins of one record each"
+        texts.append(text)
+        problems += [f"{text}, and delta {DELTA} allows {mean:.0f}"] if published > most else []
+    return judged(2 * bins, "bins", problems, "; ".join(texts) + f"; delta {DELTA} allows {mean:.0f}", 2 * ALARM)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NOTHING, PATH, described, instance, takes
 from wpinq.core.functions.isolate import refuse_inside
-from wpinq.core.ledger import Asked, Ledger, wording
+from wpinq.core.ledger import Asked, Ledger, address, wording
 from wpinq.core.operators.contribution.preprocess import before
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Source
@@ -130,7 +129,7 @@ def live(
         raise PlanError("live(recover=...): give ledger=PATH too; one in memory is lost with the process.")
     name = wording(name, "live(name=...)") or "live"
     log = Timeline(named(columns, Kind.ANY, None, "live"), name, keep)
-    unit, place = unit or Unit(), None if ledger is None else Path(ledger)
+    unit, place = unit or Unit(), None if ledger is None else address.ledger_path(ledger)
     if unit.choice is not None:
         raise PlanError("live(unit=...): at_most='auto' is chosen from records that are there; give a number of them.")
     if unit.way:

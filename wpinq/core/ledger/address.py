@@ -94,7 +94,7 @@ class Address:
 _ADDRESSES: dict[Path, Address] = {}
 
 
-def place(ledger: str | os.PathLike[str], home: Path | None = None) -> Path:
+def ledger_path(ledger: str | os.PathLike[str], home: Path | None = None) -> Path:
     """The path that stands for a ledger: its file's, or that of the anchor of one in a database.
 
     Args:
@@ -116,6 +116,12 @@ def place(ledger: str | os.PathLike[str], home: Path | None = None) -> Path:
 def address_of(path: Path) -> Address | None:
     """The address that a path stands for; None for that of a file."""
     return _ADDRESSES.get(path)
+
+
+def ledger_title(path: Path) -> str:
+    """What people call a ledger: its path, or its URL without user, password and parameters."""
+    address = address_of(path)
+    return str(path) if address is None else address.label.removeprefix("ledger ")
 
 
 def _unread(why: str) -> LedgerError:

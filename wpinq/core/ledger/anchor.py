@@ -31,7 +31,8 @@ LOST = (
 )
 FORKED = (
     "the database holds another history than the one that this client has seen: it was restored and written to since,"
-    " or is another ledger, or the anchor was edited. Put back the newest state of the database, or of {path}."
+    " or is another ledger, or was made with another secret; or the anchor was edited. Put back the right secret, or"
+    " the newest state of the database, or of {path}."
 )
 _BEGUN = (
     "this client has seen nothing of it before, and begins {path}; from now on it notices when the database is put back"

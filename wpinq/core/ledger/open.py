@@ -192,6 +192,15 @@ def store_at(path: Path) -> FileStore | PostgresStore:
     return PostgresStore(address)
 
 
+def ledger_exists(path: Path) -> bool:
+    """Whether there is a ledger.
+
+    Raises:
+        LedgerError: The server of one in a database cannot be asked.
+    """
+    return path.exists() if address_of(path) is None else not store_at(path).fresh
+
+
 def check_place(path: Path) -> None:
     """Refuse a path where there is no ledger; for a data file, name the ledger that is likely meant."""
     store = store_at(path)

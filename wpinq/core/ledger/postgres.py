@@ -19,6 +19,8 @@ Source: privacy rules 37, 38 and 39.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import blake2b
@@ -30,6 +32,7 @@ from wpinq.core.ledger.address import Address
 from wpinq.core.ledger.anchor import Anchor
 from wpinq.core.ledger.chain import Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows, packed
+from wpinq.core.ledger.file import LOCK_TIMEOUT
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.store import Pages
 from wpinq.errors import LedgerError, WpinqError
@@ -69,7 +72,7 @@ class PostgresStore:
     def __init__(self, address: Address) -> None:
         self._address, self.label = address, address.label
         self._anchor = Anchor(address.anchor, address.label)
-        self._verified = False
+        self._verified, self._turns = False, dict[int, threading.Lock]()
 
     @property
     def path(self) -> Path:
@@ -119,7 +122,7 @@ class PostgresStore:
     @contextmanager
     def locked(self, secret: Secret) -> Iterator[Pages]:
         """Lock against all others, and refuse a ledger without rows that this client has seen."""
-        with self._trouble():
+        with self._trouble(), self._turn():
             seen = self._anchor.seen()
             with self._connected() as connection:
                 pages = PostgresPages(connection, self._address, self._anchor, untouched=self._verified)
@@ -128,6 +131,20 @@ class PostgresStore:
                 head = pages.finished()
             self._anchor.keep(head)
             self._verified = True
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Keep other threads out to the end, when what was committed, and unlocked by that, is known to this process.
+
+        A forked process has a lock of its own: that of its parent may be held by a thread that it does not have.
+        """
+        lock = self._turns.setdefault(os.getpid(), threading.Lock())
+        if not lock.acquire(timeout=LOCK_TIMEOUT):
+            raise RefusedError(server.HELD)
+        try:
+            yield
+        finally:
+            lock.release()
 
     def remember(self, code: str) -> None:
         """Add a line to this client's note of states; what cannot be written is looked up anew."""

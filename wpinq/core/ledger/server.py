@@ -69,10 +69,11 @@ _TABLES = [
     ("entries", "r", "p", False, False, "number bigint, body text, mac bytea"),
     ("head", "r", "p", False, False, "format bigint, number bigint, mac bytea"),
 ]
+HELD = f"another client has held its lock for {LOCK_TIMEOUT:.0f} seconds; ask again, or end that client."
 _ADVICE = {
     "25006": "its database is read-only; give the primary's address.",
     "42501": "this user may not use its tables; grant it what it needs, or give another user.",
-    "55P03": f"another client has held its lock for {LOCK_TIMEOUT:.0f} seconds; ask again, or end that client.",
+    "55P03": HELD,
     "40": "another client stood in its way; ask again.",
     "53": "its server has no room, or too many clients; make room, and ask again.",
     "22": f"it is damaged or no ledger. {PUT_BACK}",

@@ -31,10 +31,11 @@ class Cluster:
 
     Args:
         place: A directory that the server's user may use.
-        copied: That of another one, of which it shall be a copy while that one runs; it is new where there is none.
+        copied: Another one that runs, of which it shall be a copy; it is new where there is none.
+        words: What more the copy is told: "-R" makes it a standby, which is called as its directory is.
     """
 
-    def __init__(self, place: Path, copied: Cluster | None = None) -> None:
+    def __init__(self, place: Path, copied: Cluster | None = None, *words: str) -> None:
         self.place, self.data, self.home = place, place / "data", programs()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -49,7 +50,8 @@ class Cluster:
             users = ("-U", ADMIN, "-A", "scram-sha-256", f"--pwfile={secret}")
             self.run("initdb", "-D", self.data, *users, "-E", "UTF8", "-N")
         else:
-            self.run("pg_basebackup", "-D", self.data, "-d", copied.url, "-c", "fast", "--no-sync")
+            self.run("pg_basebackup", "-D", self.data, "-d", f"{copied.url}?application_name={place.name}", *words,
+                     "-c", "fast", "--no-sync")  # fmt: skip
 
     @property
     def url(self) -> str:
@@ -77,6 +79,8 @@ class Cluster:
         os.kill(int((self.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         while any(_works_in(path, self.data) for path in Path("/proc").glob("[0-9]*")):
             time.sleep(0.01)
+        for left in (self.data / "postmaster.pid", self.place / f".s.PGSQL.{self.port}.lock"):
+            left.unlink()  # its number may be that of a process that nobody has waited for
 
     def promote(self) -> None:
         """Let a standby take over."""

@@ -9,10 +9,10 @@ or a failover may still take.
 **A commit of which nothing is heard** is looked up: the next use waits for the lock that it may hold, and reads what
 landed. A question that landed is free, as if it had been asked before, and one that did not is charged.
 
-**What is verified, and when.** All rows, when a process first uses a ledger; then those that are new, with the last
-that this process knows. Rows that were read before are not read again for each use: whoever changes them in the
-database meanwhile changes no charge and no answer (`replay.py`), and is noticed by the next process, and by `entries`,
-`wpinq ledger show`, `export` and `verify`.
+**What is verified, and when.** All rows, when a process first uses a ledger; then those that are new, and that the code
+of the last one that this process knows is there still. Rows that were read before are not read again for each use:
+whoever changes them in the database meanwhile changes no charge and no answer (`replay.py`), and is noticed by the next
+process, and by `entries`, `wpinq ledger show`, `export` and `verify`.
 
 Source: privacy rules 37, 38 and 39.
 """

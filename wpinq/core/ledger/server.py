@@ -61,13 +61,14 @@ SELECT c.relname, c.relkind::text, c.relpersistence::text, c.relrowsecurity,
        OR EXISTS (SELECT 1 FROM pg_rewrite AS r WHERE r.ev_class = c.oid)
        OR EXISTS (SELECT 1 FROM pg_inherits AS i WHERE c.oid IN (i.inhrelid, i.inhparent)),
        (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
-        FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+        FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+       EXISTS (SELECT 1 FROM pg_index AS x WHERE x.indrelid = c.oid AND x.indisprimary AND x.indisvalid)
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname IN ('entries', 'head') ORDER BY c.relname
 """
 _TABLES = [
-    ("entries", "r", "p", False, False, "number bigint, body text, mac bytea"),
-    ("head", "r", "p", False, False, "format bigint, number bigint, mac bytea"),
+    ("entries", "r", "p", False, False, "number bigint, body text, mac bytea", True),
+    ("head", "r", "p", False, False, "format bigint, number bigint, mac bytea", False),
 ]
 HELD = f"another client has held its lock for {LOCK_TIMEOUT:.0f} seconds; ask again, or end that client."
 _ADVICE = {

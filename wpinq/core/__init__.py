@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from wpinq.core.functions.traced.expression import Expression
     from wpinq.core.functions.traced.trace import Formula
     from wpinq.core.ledger.accountant import Entry
-    from wpinq.core.ledger.address import ledger_path, ledger_title
     from wpinq.core.ledger.budget import Allowance, allowances, caps, code_of_row, left_line
     from wpinq.core.ledger.charge import Charge
     from wpinq.core.ledger.cost import Composition, write_amount
     from wpinq.core.ledger.file import ENDS
     from wpinq.core.ledger.ledger import Ledger
-    from wpinq.core.ledger.open import Asked, ledger_exists
+    from wpinq.core.ledger.open import Asked
     from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
     from wpinq.core.ledger.renyi import epsilon_of
     from wpinq.core.ledger.versions import rendered, version_label
@@ -73,13 +72,12 @@ _NAMES = {
     "core.functions.traced.expression": "Expression",
     "core.functions.traced.trace": "Formula",
     "core.ledger.accountant": "Entry",
-    "core.ledger.address": "ledger_path ledger_title",
     "core.ledger.budget": "Allowance allowances caps code_of_row left_line",
     "core.ledger.charge": "Charge",
     "core.ledger.cost": "Composition write_amount",
     "core.ledger.file": "ENDS",
     "core.ledger.ledger": "Ledger",
-    "core.ledger.open": "Asked ledger_exists",
+    "core.ledger.open": "Asked",
     "core.ledger.privacy_filter": "PURE Promise RENYI RHO",
     "core.ledger.renyi": "epsilon_of",
     "core.ledger.versions": "rendered version_label",

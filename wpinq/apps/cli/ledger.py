@@ -14,7 +14,7 @@ import typer
 
 from wpinq.apps.cli.outputs import check_outputs, write_text
 from wpinq.apps.cli.show import aligned
-from wpinq.core import ENDS, RHO, Entry, Ledger, ledger_path, ledger_title, write_amount
+from wpinq.core import ENDS, RHO, Entry, Ledger, write_amount
 from wpinq.exact import decimal, exact
 
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
@@ -22,7 +22,7 @@ app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=T
 LedgerArgument = Annotated[
     Path,
     typer.Argument(
-        help="The ledger's file, or its URL in PostgreSQL.", show_default=False, metavar="PATH", parser=ledger_path
+        help="The ledger's file, or its URL in PostgreSQL.", show_default=False, metavar="PATH", parser=Ledger.path
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -75,19 +75,19 @@ def verify(path: LedgerArgument, as_json: AsJson = False) -> None:
         del report["entries"]
         typer.echo(json.dumps(report, indent=2))
     else:
-        typer.echo(f"{ledger_title(path)}: {rows} rows, all intact and in order. {_summary(ledger)}")
+        typer.echo(f"{Ledger.title(path)}: {rows} rows, all intact and in order. {_summary(ledger)}")
 
 
 @app.command()
 def metrics(
     paths: Annotated[
-        list[Path], typer.Argument(help="Ledgers.", metavar="PATH...", show_default=False, parser=ledger_path)
+        list[Path], typer.Argument(help="Ledgers.", metavar="PATH...", show_default=False, parser=Ledger.path)
     ],
 ) -> None:
     """Print budgets and caps, and what is left of them, as OpenMetrics; `ledger` is the path, or a URL without user."""
     from wpinq.tools.openmetrics import openmetrics
 
-    typer.echo(openmetrics({ledger_title(path): Ledger.existing(path) for path in paths}), nl=False)
+    typer.echo(openmetrics({Ledger.title(path): Ledger.existing(path) for path in paths}), nl=False)
 
 
 @app.command("raise")
@@ -117,7 +117,7 @@ def cap(
 def forget(path: LedgerArgument) -> None:
     """Remove the records by person that --index keeps beside the ledger; the next question with it makes them anew."""
     removed = Ledger.existing(path).forget_people()
-    typer.echo(f"{ledger_title(path)}: {removed} file{'' if removed == 1 else 's'} of records by person removed.")
+    typer.echo(f"{Ledger.title(path)}: {removed} file{'' if removed == 1 else 's'} of records by person removed.")
 
 
 def _summary(ledger: Ledger) -> str:

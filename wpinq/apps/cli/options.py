@@ -123,9 +123,9 @@ TimeZone = Annotated[
 
 def _ledger_path(text: str) -> Path:
     """The path that stands for a ledger, or the anchor of one in a database."""
-    from wpinq.core import ledger_path  # here: most commands start without it
+    from wpinq.core import Ledger  # here: most commands start without it
 
-    return ledger_path(text)
+    return Ledger.path(text)
 
 
 LedgerPath = Annotated[

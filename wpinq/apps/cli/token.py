@@ -47,7 +47,7 @@ def make(
 
     For a release that records are sent to, who shows it has its requests counted by it, not by their address.
     """
-    from wpinq.core import Ledger, ledger_exists, ledger_path, ledger_title
+    from wpinq.core import Ledger
 
     config, tokens, release = _opened(file)
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
@@ -64,9 +64,9 @@ def make(
     if amount is None and chance is not None:
         raise PlanError("--cap-delta: it goes with --cap.")
     if amount is not None:
-        ledgers = list(dict.fromkeys(ledger_path(config.data[name].ledger, file.parent) for name in wanted))
-        if missing := [ledger for ledger in ledgers if not ledger_exists(ledger)]:
-            raise PlanError(f"--cap: {ledger_title(missing[0])} is not there yet; start the server once, which makes"
+        ledgers = list(dict.fromkeys(Ledger.path(config.data[name].ledger, file.parent) for name in wanted))
+        if missing := [ledger for ledger in ledgers if not Ledger.exists(ledger)]:
+            raise PlanError(f"--cap: {Ledger.title(missing[0])} is not there yet; start the server once, which makes"
                             f" it: wpinq serve {file}. Then make the token.")  # fmt: skip
         for ledger in ledgers:
             Ledger.existing(ledger).cap(analyst, amount, chance)

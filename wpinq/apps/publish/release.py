@@ -23,7 +23,7 @@ from wpinq.apps.publish.reading import decode, definition, named, read
 from wpinq.apps.publish.sinks import opened
 from wpinq.apps.publish.verifying import differences
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, Expected, takes
-from wpinq.core import RHO, Composition, Ledger, Promise, ledger_exists
+from wpinq.core import RHO, Composition, Ledger, Promise
 from wpinq.errors import BudgetError, LedgerError, PlanError, SourceError, WpinqError
 from wpinq.exact import decimal
 
@@ -152,7 +152,7 @@ class Release:
     def _books(self) -> tuple[Promise, Composition]:
         """What the ledger promises and holds, or would."""
         ledger = self._publisher.opening.ledger
-        if ledger_exists(ledger):
+        if Ledger.exists(ledger):
             state = Ledger.existing(ledger).state()
             return state.promise, state.spent
         promise = new_promise(self.file.budget)
@@ -306,7 +306,7 @@ class Release:
     def budget_line(self) -> str:
         """What is left of the budget, and until when that lasts."""
         ledger = self._publisher.opening.ledger
-        if not ledger_exists(ledger):
+        if not Ledger.exists(ledger):
             return f"There is no ledger yet. {said(self.file.budget)}"
         promise, spent = self._books()
         costs = [Price.read(one.facts["cost"]) for one in self._publisher.register.records().values()

@@ -18,7 +18,7 @@ from wpinq.apps.publish.input import LIMITLESS
 from wpinq.apps.publish.owners import CALL, hop, unit_of
 from wpinq.apps.scripts.script import load, rehearsed
 from wpinq.apps.serve.config import NAME, Config, Protected
-from wpinq.core import Kind, ledger_exists, ledger_path, rendered, settle, sources
+from wpinq.core import Kind, Ledger, rendered, settle, sources
 from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
 from wpinq.protection import protect
@@ -214,8 +214,8 @@ def _protect(config: Config, name: str, version: str | None, data: Mapping[str, 
         PlanError: The table of its owners is stopped.
     """
     file, home = config.data[name], Path(config.home)
-    path = ledger_path(file.ledger, home)
-    taken = FORM if ledger_exists(path) else (*FORM, *AMOUNTS)  # a ledger holds its own, which may have been raised
+    path = Ledger.path(file.ledger, home)
+    taken = FORM if Ledger.exists(path) else (*FORM, *AMOUNTS)  # a ledger holds its own, which may have been raised
     words: dict[str, Any] = {word: getattr(file, word) for word in taken}
     unit, owner = unit_of(file.unit, config.data, (name,)), _owner(file, data)
     if owner is not None:

@@ -206,7 +206,8 @@ def check_place(path: Path) -> None:
     store = store_at(path)
     if store.fresh or store.foreign:
         right = path.with_name(f"{path.name}.ledger")
-        hint = f"the ledger of {path.name} is {right}" if right.exists() else "check the path"
+        hint = "check the path" if address_of(path) is None else "check the URL"
+        hint = f"the ledger of {path.name} is {right}" if right.exists() else hint
         raise LedgerError(f"{store.label}: there is none; {hint}.")
 
 

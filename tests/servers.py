@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -26,6 +27,12 @@ def binaries() -> Path | None:
     return Path(place).parent if place else None
 
 
+def memory() -> Path:
+    """Where files are quickest to make: in memory, where there is such a place."""
+    shared = Path("/dev/shm")
+    return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+
+
 class Cluster:
     """A server that a test starts, stops, kills, copies and follows.
 
@@ -47,11 +54,19 @@ class Cluster:
             if os.geteuid() == 0:
                 shutil.chown(path, ADMIN)
         if copied is None:
-            users = ("-U", ADMIN, "-A", "scram-sha-256", f"--pwfile={secret}")
-            self.run("initdb", "-D", self.data, *users, "-E", "UTF8", "-N")
+            self._initialized(secret)
         else:
             self.run("pg_basebackup", "-D", self.data, "-d", f"{copied.url}?application_name={place.name}", *words,
                      "-c", "fast", "--no-sync")  # fmt: skip
+
+    def _initialized(self, secret: Path) -> None:
+        """Make its files, once in a process; all further ones are copies."""
+        model = memory() / f"wpinq-postgres-model-{os.getpid()}"
+        if not model.exists():
+            users = ("-U", ADMIN, "-A", "scram-sha-256", f"--pwfile={secret}")
+            self.run(str(self.home / "initdb"), "-D", model, *users, "-E", "UTF8", "-N", "--wal-segsize=1")
+            atexit.register(shutil.rmtree, model, ignore_errors=True)
+        self.run("/bin/cp", "-a", model, self.data)
 
     @property
     def url(self) -> str:
@@ -106,7 +121,7 @@ def programs() -> Path:
 def postgres() -> Iterator[str]:
     """Start a server and give the URL of its database, for its owner; skip where there is no server to start."""
     programs()
-    place = Path(tempfile.mkdtemp(prefix="wpinq-postgres-"))
+    place = Path(tempfile.mkdtemp(prefix="wpinq-postgres-", dir=memory()))
     try:
         cluster = Cluster(place)
         cluster.start(fsync="off", log_statement="all")

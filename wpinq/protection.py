@@ -101,7 +101,9 @@ def protect(
         delta: Delta that may be spent in all, by `release`, `select` and `sql`; a small probability, for example 1e-6,
             or 0 for none. By default that of the ledger, and 1e-5 in a new one, of which nothing is spent unasked. With
             `accounting="renyi"` it is the delta of the promise, of which they may spend one part in a hundred.
-        ledger: Where the ledger is kept; by default beside the file, and in memory where there is no file.
+        ledger: Where the ledger is kept: a path, or the URL of one in PostgreSQL
+            (`postgresql://user@host/database?ledger=NAME`); by default beside the file, and in memory where there is no
+            file.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`.
         columns: Names of the columns, or a mapping from names to types.
         header: Whether the first line of a CSV or TSV file names its columns.

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from depth import DEEP, deeper
+from depth import deep
 from ledger import test_begin, test_ledger, test_together
 
 from wpinq.core.ledger import Charge, Cost, Ledger, charge_all
@@ -74,17 +74,27 @@ def test_attack_15_eight_threads_never_spend_more_than_there_is(shared: str, ope
     test_together.test_attack_15_eight_threads_never_spend_more_than_there_is(shared, opened, spend)
 
 
-@deeper
-@pytest.mark.parametrize(("action", "every"), [("charge", 256), ("cross", 4), ("open", 256), ("seal", 256)])
-def test_attack_13_a_client_killed_at_any_line(
-    action: str, every: int, place: Path, spender: Any, monkeypatch: pytest.MonkeyPatch
+KILLED = [("charge", 256), ("cross", 4), ("open", 256), ("seal", 256)]
+
+
+@pytest.mark.parametrize(("action", "every"), KILLED[:2])
+def test_attack_13_a_client_killed_at_some_lines(
+    action: str, every: int, place: Path, spender: Any, monkeypatch: pytest.MonkeyPatch, stride: int = 131
 ) -> None:
-    """Between any two lines that lock, write, commit, anchor and decide: all of an act is there, or nothing."""
+    """Between lines that lock, write, commit, anchor and decide: all of an act is there, or nothing."""
     monkeypatch.setenv("EVERY", str(every))
-    done = spender("steps", place, action, 3 if DEEP else 97)()
+    done = spender("steps", place, action, stride)()
     assert done["lost"] == []
     assert done["finished"] == "done"
     assert done["steps"] >= 100  # lines
+
+
+@deep
+@pytest.mark.parametrize(("action", "every"), KILLED)
+def test_attack_13_a_client_killed_at_any_line(
+    action: str, every: int, place: Path, spender: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test_attack_13_a_client_killed_at_some_lines(action, every, place, spender, monkeypatch, 5)
 
 
 def test_two_ledgers_of_a_database_are_two(opened: Open, spend: Spend, url: str) -> None:

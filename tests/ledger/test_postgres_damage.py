@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from depth import thin
 
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.address import Address, ledger_path
@@ -91,6 +92,7 @@ EDITS = [
 ]  # fmt: skip
 
 
+@thin(3)
 @pytest.mark.parametrize("statements", EDITS)
 def test_every_edit_is_refused_by_the_next_who_opens_it_whether_or_not_it_saw_the_ledger(
     statements: list[str], full: Path, opened: Open, url: str, edit: Edit, tmp_path: Path
@@ -103,6 +105,7 @@ def test_every_edit_is_refused_by_the_next_who_opens_it_whether_or_not_it_saw_th
         assert "\n" not in str(caught.value)
 
 
+@thin(3)
 @pytest.mark.parametrize("statements", EDITS)
 def test_an_edit_changes_no_charge_and_no_answer_of_a_process_that_runs(
     statements: list[str], full: Path, opened: Open, spend: Spend, edit: Edit

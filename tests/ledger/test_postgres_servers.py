@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from depth import deeper, often
-from servers import Cluster, programs
+from depth import deep, deeper, often
+from servers import Cluster, memory, programs
 
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.address import ledger_path
@@ -29,7 +29,7 @@ QUICK = {"synchronous_commit": "on", "shared_buffers": "16MB"}
 def room() -> Iterator[Path]:
     """A directory that a server's user may use."""
     programs()
-    place = Path(tempfile.mkdtemp(prefix="wpinq-postgres-"))
+    place = Path(tempfile.mkdtemp(prefix="wpinq-postgres-", dir=memory()))
     place.chmod(0o755)
     try:
         yield place
@@ -213,6 +213,7 @@ def test_a_standby_that_does_not_confirm_is_refused_or_accepted_and_its_loss_is_
             use()
 
 
+@deep
 def test_a_standby_itself_is_refused(primary: Cluster, standby: Cluster, opened: Open) -> None:
     synchronous(primary)
     opened(ledger_path(primary.url))
@@ -242,6 +243,7 @@ def test_a_commit_that_a_standby_has_not_confirmed_answers_nothing_until_it_has(
     assert running.spent()[0] == Fraction(1, 10)
 
 
+@deep
 def test_a_user_who_does_not_see_standbys_counts_them_as_not_confirming(
     primary: Cluster, standby: Cluster, opened: Open
 ) -> None:

@@ -57,7 +57,7 @@ def live(
     Args:
         columns: Names of the columns, whose values may be of any kind, or a mapping from names to types.
         budget, delta, rho, accounting: What may be spent in all, exact, and how it is added up; see `protect`.
-        ledger: Where the ledger is kept; in memory by default.
+        ledger: Where the ledger is kept, a path or the URL of one in PostgreSQL; in memory by default.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`. A person may be in every
             window, so each window that is asked for is charged then; where `users(..., period="1h", at="time")`
             protects a person in one period, windows cost as one.

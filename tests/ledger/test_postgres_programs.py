@@ -96,6 +96,10 @@ def test_a_release_publishes_each_period_once_and_its_register_lies_beside_the_a
     release().run("2026-11-20")
     assert wpinq.budget(url).left == 24
     assert "24" in release().budget_line()
+    written = [path for path in home.rglob("*") if path.is_file()]
+    assert len(written) > 10
+    assert not [path for path in written if b"pass-word" in path.read_bytes()], "no file holds what a URL holds"
+    assert "pass-word" not in repr(release().plan("2026-11-21"))
 
 
 def test_a_server_has_its_ledger_there(url: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import _pytest.capture
 import pytest
 from depth import WAY, chosen, often, running
 from hypothesis import HealthCheck, settings
+from processes import STEM_OF_THIS
 
 # No run is red by chance: examples and secrets are the same in every run of the same code, so a red run names a change.
 # WPINQ_TESTS=deep takes what this leaves out (`depth.py`), `all` both. WPINQ_TESTS=search draws others in every run,
@@ -102,8 +103,9 @@ def pytest_collection_finish():
 
 
 def pytest_unconfigure():
-    """At the end all is garbage, and DuckDB counts what is not collected."""
+    """At the end all is garbage, and DuckDB counts what is not collected; no process is copied any more."""
     gc.unfreeze()
+    STEM_OF_THIS.end()
 
 
 def pytest_configure(config):

@@ -10,6 +10,7 @@ Source: TPC Benchmark H, standard specification, revision 3, section 2.4, with t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,20 +51,27 @@ class Query:
         return "sum(l_" in self.sql or "sum(c_" in self.sql or "volume" in self.sql or "amount" in self.sql
 
 
-def tables(folder: Path, ledger: Path, *, budget: int, most: int = 80) -> dict[str, Any]:
-    """The eight tables of a folder of Parquet files, protected where they hold people."""
+def tables(
+    folder: Path, ledger: Path, *, budget: int, most: int = 80, table: Callable[[str], Any] | None = None
+) -> dict[str, Any]:
+    """The eight tables of a folder of Parquet files, protected where they hold people.
+
+    Args:
+        table: The source of a protected table, where it is not a file of the folder.
+    """
 
     def file(name: str) -> str:
         return str(folder / f"{name}.parquet")
 
+    protected = table or file
     customer = wpinq.protect(
-        file("customer"), budget=budget, unit=wpinq.users("c_custkey", at_most=1), name="customer", ledger=ledger,
+        protected("customer"), budget=budget, unit=wpinq.users("c_custkey", at_most=1), name="customer", ledger=ledger,
         delta="0.1",
     )  # fmt: skip
     people = wpinq.users("o_custkey", at_most=most)
-    orders = wpinq.protect(file("orders"), unit=people, name="orders", ledger=ledger)
+    orders = wpinq.protect(protected("orders"), unit=people, name="orders", ledger=ledger)
     way = wpinq.users(through=("l_orderkey", orders, "o_orderkey"), at_most=4 * most)
-    items = wpinq.protect(file("lineitem"), unit=way, name="lineitem", ledger=ledger)
+    items = wpinq.protect(protected("lineitem"), unit=way, name="lineitem", ledger=ledger)
     return {"customer": customer, "orders": orders, "lineitem": items, **{name: file(name) for name in PUBLIC}}
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         WpinqError,
     )
     from wpinq.protection import budget, protect
-    from wpinq.query import plan_tables, sql, table
+    from wpinq.query import consistent, plan_tables, sql, table
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
     from wpinq.streaming import Live, live
@@ -58,6 +58,7 @@ _HOMES = {
     "live": "streaming",
     "loss": "aggregates",
     "budget": "protection",
+    "consistent": "query.adding_up",
     "connect": "apps.remote.client",
     "plan_budget": "aggregates.budget_split",
     "plan_tables": "query.table_plan",
@@ -104,6 +105,7 @@ __all__ = [
     "aggregates",
     "budget",
     "connect",
+    "consistent",
     "degrees",
     "graphs",
     "kafka",

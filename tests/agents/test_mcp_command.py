@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import anyio
+import processes
 import pytest
 from mcp import Client, StdioServerParameters
 from serving import serving, written
@@ -73,7 +74,7 @@ def files(tmp_path_factory):
 def begun(words, program=("-m", "wpinq", "mcp")):
     """The command, which has answered a first message, and whose input is not at its end."""
     words = [sys.executable, *program, *words]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = processes.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdin.write(HELLO + b"\n")
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["id"] == 1

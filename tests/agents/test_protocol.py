@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import processes
 import pytest
 from serving import CONFIG, serving, written
 
@@ -146,7 +147,7 @@ class Line:
 def line(tmp_path_factory):
     place = written(tmp_path_factory.mktemp("files"))
     words = [sys.executable, "-m", "wpinq", "mcp", "--config", str(place / "site.toml"), "--cap", "1"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with processes.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         yield Line(process), Ledger.existing(place / "ledger")
         process.stdin.close()
         assert process.wait(10) == 0

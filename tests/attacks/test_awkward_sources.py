@@ -5,9 +5,9 @@ Each kind of source runs in a process of its own, since what Polars and Arrow do
 
 # ruff: noqa: E501
 
-import subprocess
 import sys
 
+import processes
 import pytest
 from depth import thin
 
@@ -149,7 +149,5 @@ NAMES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_odd_values_of_a_source_fail_nothing_and_print_nothing(name):
-    ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CODE, name], capture_output=True, text=True, check=False
-    )
+    ran = processes.run([sys.executable, "-W", "ignore", "-c", CODE, name], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr[-3000:]) == (0, "")

@@ -266,7 +266,8 @@ NAMES = [
 
 UNTRIED = {
     "wpinq.Answer": "aggregates, release and sql make it", "Answer.at": "windows have tests of their own",
-    "Answer.consistent": "takes no argument", "Answer.content": "takes no argument",
+    "Answer.consistent": "takes no argument", "wpinq.consistent": "`tests/query/test_adding_up.py` tries it",
+    "Answer.content": "takes no argument",
     "Answer.to_arrow": "takes no argument",
     "wpinq.Collection": "protect and live make it",
     "wpinq.processes": "`tests/distributed` tries it", "wpinq.spark": "needs PySpark; `tests/distributed` tries it",

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+import processes
 import pytest
 
 from wpinq.core.ledger import Ledger
@@ -163,7 +164,7 @@ def test_windows_of_a_stream_cost_each_or_as_one(tmp_path, period):
             lines.flush()
         lines.close()
 
-    with subprocess.Popen([sys.executable, "-m", "wpinq", *words], cwd=tmp_path, text=True, stdin=subprocess.PIPE,
+    with processes.Popen([sys.executable, "-m", "wpinq", *words], cwd=tmp_path, text=True, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:  # fmt: skip
         feeder = threading.Thread(target=feed, args=[run.stdin])
         feeder.start()

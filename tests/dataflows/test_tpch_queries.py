@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
+import processes
 import pytest
 from depth import deep, thin
 
@@ -130,7 +131,7 @@ def test_command_on_the_tables_of_the_generator(form, tmp_path):
     out = tmp_path / "errors.json"
     command = [sys.executable, "-m", "dataflows.tpch", str(generated(tmp_path, form, "0.01"))]
     options = ["--epsilon", "0.1", "--runs", "20", "--json", str(out)]
-    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = processes.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     written = json.loads(out.read_text())
     assert [(name, len(found)) for name, found in written.items()] == [("q1", 20), ("q4", 20), ("q13", 20), ("q16", 20)]

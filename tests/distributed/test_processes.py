@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
+import processes
 import pytest
 from depth import deep
 
@@ -228,7 +229,7 @@ def test_the_directory_is_removed_and_processes_end_when_the_first_one_is_killed
     )
     words = [sys.executable, "-c", program, str(place / "views.csv")]
     root = Path(wpinq.__file__).parents[1]
-    run = subprocess.Popen(words, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    run = processes.Popen(words, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert run.stdout.readline() == b"begun\n"
         children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()

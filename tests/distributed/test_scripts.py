@@ -9,6 +9,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import processes
 import pytest
 from depth import deep, thin
 
@@ -167,7 +168,7 @@ def test_attack_42_several_processes_that_are_killed_go_on_where_they_were(place
     kept = place / "kept"
     words = [sys.executable, "-m", "wpinq", *command(place, "--processes", "2", "--recover", str(kept))]
     root = Path(wpinq.__file__).parents[1]
-    run = subprocess.Popen(words, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run = processes.Popen(words, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait(lambda: len(list(kept.glob("*.part"))) >= 4 or run.poll() is not None)
     finally:

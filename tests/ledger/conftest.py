@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import processes
 import pytest
 from servers import postgres
 
@@ -86,7 +87,7 @@ def spender() -> Callable[..., Any]:
         command = [sys.executable, str(SPENDER), *map(str, words)]
         paths = os.pathsep.join(filter(None, [str(SPENDER.parents[2]), os.environ.get("PYTHONPATH")]))
         environment = {**os.environ, "PYTHONPATH": paths}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+        process = processes.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
 
         def result() -> Any:
             output, _ = process.communicate(timeout=120)

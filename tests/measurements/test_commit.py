@@ -9,6 +9,7 @@ import threading
 import time
 from fractions import Fraction
 
+import processes
 import pytest
 from depth import deep, thin
 from quoting import book, entries, opaque, table, waiting
@@ -144,7 +145,7 @@ except wpinq.BudgetError as error:
 def started(*arguments):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", ASK, *map(str, arguments)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    return processes.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 @pytest.fixture

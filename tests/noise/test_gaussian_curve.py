@@ -108,3 +108,13 @@ def test_more_bins_and_smaller_epsilons_are_rounded_wider():
 def test_what_could_not_be_drawn_is_refused():
     with pytest.raises(PlanError, match="take more of either"):
         square_of(Fraction(1), 1, Fraction(1, 10**15), Fraction(1, 10**60))
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(1, 10**6), Fraction(1, 10**40)])
+def test_of_a_large_epsilon_noise_is_a_bit_wider_and_takes_no_long_numbers(delta, monkeypatch):
+    epsilon = Fraction(1100)
+    short = shift_of(epsilon, delta)
+    assert holds(short, epsilon, delta)
+    monkeypatch.setattr(gaussian_curve, "LARGE", epsilon + 1)
+    assert 0.93 < short / shift_of.__wrapped__(epsilon, delta) < 1
+    assert shift_of(Fraction(10**9), delta) > 44_000

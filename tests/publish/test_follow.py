@@ -2,11 +2,11 @@
 
 import datetime as dt
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
+import processes
 import pytest
 from depth import deep
 from typer.testing import CliRunner
@@ -111,7 +111,7 @@ def test_nothing_is_lost_while_the_process_is_away(site):
 def killed(*options):
     """What kills_follow.py finds: a look at a time is killed (SIGKILL) at some durable steps, and begun again."""
     command = [sys.executable, Path(__file__).with_name("kills_follow.py"), "--together", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    done = processes.run(command, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return json.loads(done.stdout)["kills"]
 

@@ -1,10 +1,10 @@
 """A publishing process may be killed anywhere: charged once, published whole, the same bytes. See kills.py."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
 from depth import DEEP, deep, deeper
 
@@ -29,7 +29,7 @@ def test_killed_at_durable_steps():
     ways = WAYS if DEEP else {way: WAYS[way] for way in ("pure", "deliver")}
     for number, way in enumerate(ways.values()):
         words += [*(["+"] if number else []), "--sinks", "both", "--starts", "fresh", *way]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=280)
+    done = processes.run(words, capture_output=True, text=True, check=False, timeout=280)
     found = dict(zip(ways, map(json.loads, done.stdout.splitlines()), strict=True))
     assert not any(one["wrong"] for one in found.values()), {way: one["wrong"][:5] for way, one in found.items()}
     assert done.returncode == 0
@@ -53,7 +53,7 @@ def test_killed_before_any_word_to_postgres_it_is_there_once(tmp_path):
     script = Path(__file__).with_name("kills_postgres.py")
     with postgres() as url:
         command = [sys.executable, script, url, tmp_path]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+        done = processes.run(command, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
     assert not found["wrong"], found["wrong"][:3]
@@ -66,5 +66,5 @@ def test_no_record_that_an_intake_acknowledged_is_lost_or_counted_twice():
     """Killed at random moments while it takes, publishes and destroys; `kills_intake.py` does it."""
     script = Path(__file__).with_name("kills_intake.py")
     command = [sys.executable, script, "--stories", "1", "--kills", "4"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    done = processes.run(command, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0 and "4 kills: well" in done.stdout, done.stdout + done.stderr[-2000:]

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from fractions import Fraction
@@ -12,6 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import polars as pl
+import processes
 import pytest
 
 from wpinq.apps.publish import BusyError, ChangedError, HeldError, Release
@@ -57,7 +57,7 @@ def test_the_smallest_file_works_as_it_stands(tmp_path):
     (tmp_path / "pages.csv").write_text("\n".join(PAGES) + "\n")
     (tmp_path / "RELEASE.toml").write_text(README.read_text().partition("```toml\n")[2].partition("```")[0])
     command = [sys.executable, "-m", "wpinq", "publish", "run", "RELEASE.toml", "--period", "2026-11-21"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = processes.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "2026-11-21: published, epsilon 1.\n"), done.stderr
     place = tmp_path / "out" / "2026-11-21"
     table = pl.read_csv(place / "views.csv")

@@ -13,6 +13,7 @@ import threading
 import time
 from fractions import Fraction
 
+import processes
 import pytest
 from depth import thin
 from serving import CONFIG, SCRIPT, written
@@ -55,7 +56,7 @@ class Process:
     def __init__(self, place):
         run = [sys.executable, "-m", "wpinq", "serve", str(place / "site.toml")]
         more = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        self.process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=more)
+        self.process = processes.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=more)
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
 
     def ask(self, token, path, body):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import processes
 import pytest
 
 import wpinq
@@ -191,7 +192,7 @@ def test_of_two_that_start_at_once_one_runs(tmp_path, places):
     """On one new directory, or on one ledger, whose head knows one directory."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = [
-        subprocess.Popen([sys.executable, "-c", TWICE, str(tmp_path), who, place], stdout=subprocess.PIPE,
+        processes.Popen([sys.executable, "-c", TWICE, str(tmp_path), who, place], stdout=subprocess.PIPE,
                          env=environment, text=True)
         for who, place in zip("pq", places, strict=True)
     ]  # fmt: skip

@@ -1,15 +1,16 @@
 """The live page of a web log runs, closes its hours, and stays within its budget."""
 
-import subprocess
 import sys
 from pathlib import Path
+
+import processes
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_live_web_log(tmp_path):
     words = [sys.executable, "-W", "error", "-m", "examples.live_web_log", str(tmp_path)]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = processes.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     for hour in ("09", "10", "11"):
         assert (tmp_path / f"degrees-{hour}.png").read_bytes().startswith(b"\x89PNG")

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+import processes
 import pytest
 from depth import deeper, often
 
@@ -295,7 +296,7 @@ def test_killed_at_random_moments_while_it_merges_it_says_what_an_unmerged_one_s
         found = {}
         for number in range(kills + 1):
             words = [sys.executable, "-W", "ignore", "-c", WORKER, str(home), str(place), str(every), "40"]
-            with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=home) as worker:
+            with processes.Popen(words, stdout=subprocess.PIPE, text=True, cwd=home) as worker:
                 lines = [worker.stdout.readline() for _ in range(6)] if number < kills else worker.stdout.readlines()
                 if number < kills:
                     time.sleep(draw.random() / 5)

@@ -1,11 +1,11 @@
 """`wpinq run --recover`: killed at any moment, exact in the end. Attacks 13, 20 and 42; rule 42."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
+import processes
 import pytest
 from depth import deeper, often
 
@@ -197,7 +197,7 @@ def test_attack_13_attack_42_random_kills_change_nothing(tmp_path, views):
     assert main(command(tmp_path, views, out)) == 0
     expected = answers(out)
     again = command(tmp_path, views, out, "--recover", str(tmp_path / "keep"))
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "ignore", "-c", KILLER, json.dumps(again), str(out), str(kills), "1"],
         capture_output=True, text=True, check=False, timeout=250, cwd=Path(wpinq.__file__).parents[1],
     )  # fmt: skip

@@ -1,11 +1,11 @@
 """Records that are taken back: every step against its definition at every epoch, restarts, and what is refused."""
 
 import json
-import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
 
+import processes
 import pytest
 from depth import often
 from hypothesis import given, settings
@@ -220,7 +220,7 @@ for number in range(wanted + 1):
 def test_killed_at_any_moment_what_was_taken_back_stays_so(tmp_path):
     kills = 5
     words = [sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path), str(kills)]
-    subprocess.run(words, check=True, timeout=200, cwd=Path(wpinq.__file__).parents[1])
+    processes.run(words, check=True, timeout=200, cwd=Path(wpinq.__file__).parents[1])
     said = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     last = max(epoch for epoch, *_ in said)
     assert len({epoch for epoch, *_ in said}) >= last - kills, "what was closed and not said is said no more"

@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
+import processes
 import pytest
 
 import wpinq
@@ -56,7 +57,7 @@ def test_the_command_of_the_unit_runs_ends_and_goes_on(unit, tmp_path):
     (tmp_path / "flow.py").write_text(FLOW)
     said = {}
     for _ in range(2):
-        run = subprocess.Popen(
+        run = processes.Popen(
             words,
             cwd=tmp_path,
             text=True,
@@ -90,7 +91,7 @@ def test_processes_over_a_file_that_is_touched_meanwhile_answer_alike_or_say_so(
     env = {"PATH": os.defpath, "PYTHONPATH": str(PAGE.parents[2])}
 
     def started():
-        return subprocess.Popen(words, cwd=tmp_path, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return processes.Popen(words, cwd=tmp_path, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     runs = [started() for _ in range(3)]
     while any(run.poll() is None for run in runs):

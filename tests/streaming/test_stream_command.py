@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import processes
 import pytest
 
 import wpinq
@@ -36,7 +37,7 @@ def start(tmp_path):
     def start(*more):
         words = [sys.executable, "-m", "wpinq", "run", str(tmp_path / "flow.py"), "-", *more]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        started.append(subprocess.Popen(words, cwd=Path(wpinq.__file__).parents[1], text=True, **pipes))
+        started.append(processes.Popen(words, cwd=Path(wpinq.__file__).parents[1], text=True, **pipes))
         return started[-1]
 
     yield start
@@ -241,7 +242,7 @@ def listening(tmp_path):
         words = [sys.executable, "-m", "wpinq", "run", "flow.py", "sent.jsonl", "--listen", f"127.0.0.1:{port}",
                  "--columns", "user,page", "--budget", "1000", "--every", "0.2", "--recover", "epochs", "--ledger",
                  "ledger", "--observe", "so far=a", "--json", "out.jsonl"]  # fmt: skip
-        run = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        run = processes.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         started.append(run)
         said = next(line for line in iter(run.stderr.readline, "") if "Records are taken" in line)
         assert "appended to sent.jsonl, in the clear, and nothing of them is destroyed" in said

@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
+import processes
 import pytest
 
 import wpinq
@@ -79,7 +79,7 @@ def killed(tmp_path, source, write, stdin=None, more=()):
     writer = threading.Thread(target=write)
     writer.start()
     words = [sys.executable, "-W", "ignore", "-c", KILLER, json.dumps(command), str(tmp_path), str(KILLS), "1"]
-    done = subprocess.run(words, capture_output=stdin is None, text=True, check=False, timeout=250, stdin=stdin,
+    done = processes.run(words, capture_output=stdin is None, text=True, check=False, timeout=250, stdin=stdin,
                           cwd=Path(wpinq.__file__).parents[1])  # fmt: skip
     writer.join()
     assert done.returncode == 0, str(done.stderr)[-3000:]

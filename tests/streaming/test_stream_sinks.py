@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+import processes
 import pytest
 from servers import postgres
 
@@ -36,7 +37,7 @@ def start(tmp_path):
                  "--recover", "keep", "--observe", "total=ann,bob", "--observe", "first=ann"]  # fmt: skip
         words = [sys.executable, "-m", "wpinq", *words, *map(str, more)]
         errors = (tmp_path / "errors").open("a")
-        run = subprocess.Popen(words, cwd=tmp_path, env={"PYTHONPATH": str(HOME)},
+        run = processes.Popen(words, cwd=tmp_path, env={"PYTHONPATH": str(HOME)},
                                stdout=subprocess.PIPE, stderr=errors, text=True)  # fmt: skip
         errors.close()
         started.append(run)

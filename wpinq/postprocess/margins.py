@@ -24,7 +24,9 @@ ROUNDING = 16 * np.finfo(np.float64).eps
 """The part of all that a sum adds, by which it is zero: what is smaller comes from rounding alone."""
 
 
-def consistent(groups: pl.DataFrame, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def consistent(
+    groups: pl.DataFrame, values: npt.NDArray[np.float64], scales: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.float64]:
     """Noisy counts that add up, from those that were measured. It is post-processing, and costs nothing.
 
     Below each group of one set, the groups of a finer set must be all that have records. A group of which the other set
@@ -32,8 +34,10 @@ def consistent(groups: pl.DataFrame, values: npt.NDArray[np.float64]) -> npt.NDA
 
     Args:
         groups: A column for each key, and last the number of the set, as SQL's GROUPING of all keys tells it: a bit for
-            each key, from the left, that is 1 where the set lacks it. Each group is there once.
-        values: The noisy count of each; all have the same noise.
+            each key, from the left, that is 1 where the set lacks it. Higher bits tell sets apart that have the same
+            keys. Each group of a set is there once.
+        values: The noisy count of each.
+        scales: How wide the noise of each is, for any unit; None where all have the same.
 
     >>> groups = pl.DataFrame({"user": [None, "ann", "bob"], "grouping": [1, 0, 0]})
     >>> consistent(groups, np.array([12.0, 5.0, 4.0])).round(6).tolist()
@@ -42,7 +46,9 @@ def consistent(groups: pl.DataFrame, values: npt.NDArray[np.float64]) -> npt.NDA
     sums = _sums(groups)
     if not sums.height:
         return values.copy()
-    return _without(values, *(sums[name].to_numpy() for name in ("sum", "row", "sign")))
+    wide = np.ones(len(values)) if scales is None else scales
+    rows, columns, signs = (sums[name].to_numpy() for name in ("sum", "row", "sign"))
+    return wide * _without(values / wide, rows, columns, signs * wide[columns])
 
 
 def cube_sizes(groups: pl.DataFrame) -> list[int] | None:

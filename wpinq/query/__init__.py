@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wpinq.query.adding_up import consistent
 from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded, settling
 from wpinq.query.crosstab import table
@@ -16,6 +17,7 @@ __all__ = [
     "Statement",
     "Table",
     "TablePlan",
+    "consistent",
     "plan_tables",
     "prepare",
     "quoted",

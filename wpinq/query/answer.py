@@ -35,6 +35,7 @@ from wpinq.core.runs.key_recovery import refuse_unnamed
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
+from wpinq.query.adding_up import AddingUp
 from wpinq.query.aggregates import ChargeNames
 from wpinq.query.budget_split import Share, shared
 from wpinq.query.contribution import rebounded, settling
@@ -42,7 +43,7 @@ from wpinq.query.derived import CALL, plainly
 from wpinq.query.explained import explained, explains
 from wpinq.query.google import google
 from wpinq.query.prepare import prepare
-from wpinq.query.rows import finished, half_of
+from wpinq.query.rows import Move, finished, half_of
 from wpinq.query.statement import Statement
 from wpinq.query.united import branches, check_columns, stacked
 
@@ -258,7 +259,7 @@ class QuotedSql:
         ]
         about = About(" ".join(self.query.split()), made, self.lost or Fraction(0), threshold, statement.bias)
 
-        def released_at(level: Fraction, simultaneous: bool, *, agreeing: bool = False) -> Released:
+        def released_at(level: Fraction, simultaneous: bool, *, agreeing: Move | None = None) -> Released:
             return finished(
                 statement,
                 groups,
@@ -270,38 +271,16 @@ class QuotedSql:
                 agreeing=agreeing,
             )
 
-        def agreeing() -> Answer:
-            self._refuse_disagreeing()
-            moved = replace(about, bias=(*statement.bias, "counts were moved to add up"))
-            return Answer(moved, partial(released_at, agreeing=True), loss=left_out)
+        def moved(move: Move) -> Answer:
+            about_moved = replace(about, bias=(*statement.bias, "counts were moved to add up"))
+            return Answer(about_moved, partial(released_at, agreeing=move), many=many, loss=left_out)
 
         left_out = None
         if self.answer_loss is not None:
             left_out = self.answer_loss(lost_of, None if shown is None else counted[statement.widest], shown)
         many = bool(statement.keys) or len(statement.items) > 1
-        return Answer(about, released_at, many=many, loss=left_out, agreeing=agreeing if statement.several else None)
-
-    def _refuse_disagreeing(self) -> None:
-        """Refuse counts that cannot be made to add up."""
-        from sqlglot import exp
-
-        statement = self.statement
-        if self.known is None:
-            raise PlanError("consistent(): groups below the threshold are missing, so those that are published do not"
-                            " add up to their totals; give all groups as keys=.")  # fmt: skip
-        if not statement.counts or statement.numbers:
-            raise PlanError("consistent(): only counts are made to add up; ask the query for COUNT alone.")
-        if statement.stepped is not None or any(count.find(exp.Distinct) for count in statement.released["count"]):
-            raise PlanError("consistent(): COUNT(DISTINCT ...) of a total is not the sum of those of its parts, since"
-                            " what is in two of them counts once in it.")  # fmt: skip
-        for item in statement.items:
-            names = (
-                ()
-                if type(item.node).__name__ == "Column"
-                else (column.name for column in item.node.find_all(exp.Column))
-            )
-            if any(name.startswith("count ") for name in names):
-                raise PlanError(f"consistent(): {item.label} is computed from counts; ask for the counts themselves.")
+        agreeing = AddingUp(statement, self.known is not None, groups, counted, moved)
+        return Answer(about, released_at, many=many, loss=left_out, agreeing=agreeing)
 
 
 def quoted(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 import polars as pl
 
@@ -17,13 +18,17 @@ from wpinq.postprocess.margins import consistent, cube_noise, cube_sizes
 from wpinq.query.datetimes import as_time
 from wpinq.query.statement import Statement
 
+Move: TypeAlias = (
+    "Callable[[pl.DataFrame, Sequence[pl.Series], Sequence[Measurement], float, Sequence[float]], list[pl.Series]]"
+)
+"""Gives counts that add up, from groups, counts with the ends of their intervals, their measurements, level, halves."""
 FAR = 0.999
 """The level up to which a sum of noises is drawn."""
 
 
 def finished(
     statement: Statement, groups: Blocks, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
-    simultaneous: bool, least: float | None = None, agreeing: bool = False,
+    simultaneous: bool, least: float | None = None, agreeing: Move | None = None,
 ) -> Released:  # fmt: skip
     """The columns of the answer, and the ends of intervals; of each block of groups what HAVING leaves is held.
 
@@ -35,8 +40,7 @@ def finished(
         level: How often an interval holds.
         simultaneous: Whether all intervals of a column do together.
         least: Where differences of what was published are shown, the threshold that they pass too.
-        agreeing: Whether counts are moved so that they add up. Their intervals are then those of what was measured, but
-            of a whole cube, where what is left of the noise is known.
+        agreeing: Moves counts so that they add up: those of all groups at once, each once.
     """
     bins = max(groups.rows, 1) if simultaneous else 1
     halves = [half_of(statement, item, level, bins) for item in counted]
@@ -46,7 +50,7 @@ def finished(
     def left(block: pl.DataFrame) -> pl.DataFrame:
         counts = _counts(statement, block, counted, halves)
         if agreeing:
-            counts = _agreeing(block, counts, counted, float(1 - (1 - level) / bins), halves)
+            counts = agreeing(block, counts, counted, float(1 - (1 - level) / bins), halves)
         return _having(statement, block, [*counts, *_named(ends, kinds)])
 
     blocks = iter([groups.whole.unique(maintain_order=True)] if agreeing else groups)
@@ -73,11 +77,14 @@ def finished(
     }
 
 
-def _agreeing(
+def added_up(
     groups: pl.DataFrame, counts: Sequence[pl.Series], counted: Sequence[Measurement], level: float,
     halves: Sequence[float],
 ) -> list[pl.Series]:  # fmt: skip
-    """Counts that add up, with the ends of intervals, from those that were measured."""
+    """Counts of several sets of keys that add up, with the ends of intervals, from those that were measured.
+
+    Intervals stay those of what was measured, but of a whole cube, where what is left of the noise is known.
+    """
     sizes, result = cube_sizes(groups), []
     for index, (item, half) in enumerate(zip(counted, halves, strict=True)):
         count, *ends = counts[3 * index : 3 * index + 3]

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from wpinq.apps.cli import arguments
 from wpinq.apps.cli.inputs import Input
 from wpinq.errors import PlanError, SourceError, WpinqError
+from wpinq.sources.form import Words
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.core import Reader
     from wpinq.sources import Columns
 
-FORMS = ("columns", "format", "separator", "decimal", "encoding", "table", "tz")
+FORMS = ("columns", *(word for word in Words.__annotations__ if word != "header"))
 """Options of public tables, too."""
 
 

@@ -151,14 +151,14 @@ class Allowance:
         """
         if self.budget.per is None:
             return
-        own, spent = Period.of(self.period.start, self.budget.per).name, self.spent(but=self.period.name) + before
-        one = promise.raised(_each(self.budget))
-        if not one.holds((spent + price).spent(one)):
-            left = one.rho_left(spent.spent(one)) if price.rho else one.left(spent.spent(one))
-            told = one.told(spent.spent(one))
+        stretch, spent = Period.of(self.period.start, self.budget.per).name, self.spent(but=self.period.name) + before
+        limit = promise.raised(_each(self.budget))
+        if not limit.holds((spent + price).spent(limit)):
+            left = limit.rho_left(spent.spent(limit)) if price.rho else limit.left(spent.spent(limit))
+            note = limit.told(spent.spent(limit))
             raise BudgetError(
-                f"{self.period.name}: costs {price.text}, and {decimal(left)} is left in {own}"
-                f"{f' ({told})' if told else ''}; nothing was charged. The next {self.budget.per} has a budget of its"
+                f"{self.period.name}: costs {price.text}, and {decimal(left)} is left in {stretch}"
+                f"{f' ({note})' if note else ''}; nothing was charged. The next {self.budget.per} has a budget of its"
                 " own.",
                 requested=price.rho or price.epsilon,
                 remaining=left,
@@ -170,9 +170,10 @@ class Allowance:
         What is begun counts: it was charged, or is about to be.
         """
         assert self.budget.per is not None  # noqa: S101
-        own, ours = Period.of(self.period.start, self.budget.per), (self.register.release, but)
-        found = [record for release, record in self.register.everybody() if (release, record.period) != ours]
-        return sum((paid(one) for one in found if _of(one).start < own.end and own.start < _of(one).end), Price())
+        stretch, ours = Period.of(self.period.start, self.budget.per), (self.register.release, but)
+        others = [record for release, record in self.register.everybody() if (release, record.period) != ours]
+        within = [each for each in others if _of(each).start < stretch.end and stretch.start < _of(each).end]
+        return sum(map(paid, within), Price())
 
     def funds(self, sums: tuple[Promise, Composition]) -> Funds:
         """What is left, in all or in the stretch of this period.
@@ -198,4 +199,4 @@ def _of(record: Record) -> Period:
 
 def paid(record: Record) -> Price:
     """What was charged for a period, or is about to be: for all records and questions that it had."""
-    return sum((Price.read(record.facts[one]) for one in (COST, BEFORE) if one in record.facts), Price())
+    return sum((Price.read(record.facts[key]) for key in (COST, BEFORE) if key in record.facts), Price())

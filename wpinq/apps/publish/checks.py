@@ -72,7 +72,7 @@ def columns(
         for name, (low, high) in ends.items():
             width = (high - low).max()
             half = float(width) / 2 if isinstance(width, (int, float)) else 0.0
-            yield Column(table, name, keys, [float(one or 0) for one in cells[name]], half)
+            yield Column(table, name, keys, [float(value or 0) for value in cells[name]], half)
 
 
 def doubts(now: Sequence[Column], past: Sequence[Sequence[Column]], checks: Checks) -> list[str]:
@@ -83,21 +83,24 @@ def doubts(now: Sequence[Column], past: Sequence[Sequence[Column]], checks: Chec
         past: Those of earlier periods, the latest last.
         checks: What is looked at.
     """
-    found = []
+    broken = []
     for column in now:
-        before = [one for each in past[-PAST:] for one in each if (one.table, one.name) == (column.table, column.name)]
+        periods = past[-PAST:]
+        before = [
+            each for period in periods for each in period if (each.table, each.name) == (column.table, column.name)
+        ]
         if len(before) < LEAST:
             continue
         if checks.totals is not False:
-            found += _broken(column, before, float(checks.totals))
+            broken += _broken(column, before, float(checks.totals))
         if checks.keys:
-            found += _vanished(column, before)
-    return found
+            broken += _vanished(column, before)
+    return broken
 
 
 def _broken(now: Column, past: Sequence[Column], share: float) -> list[str]:
-    usual = median(one.total for one in past)
-    noise = SURE * math.hypot(now.spread, max(one.spread for one in past))
+    usual = median(earlier.total for earlier in past)
+    noise = SURE * math.hypot(now.spread, max(earlier.spread for earlier in past))
     if abs(now.total - usual) <= share * abs(usual) + noise:
         return []
     shown = [f"{rounded(number, noise):,}" for number in (now.total, usual)]
@@ -110,7 +113,7 @@ def _vanished(now: Column, past: Sequence[Column]) -> list[str]:
     for column in past:
         for key, value in zip(column.keys, column.values, strict=True):
             series.setdefault(key, []).append(value)
-    half = max(now.half, *(one.half for one in past))
+    half = max(now.half, *(earlier.half for earlier in past))
     lost = []
     for key, values in series.items():
         usual = median([*values, *[0.0] * (len(past) - len(values))])

@@ -55,7 +55,7 @@ LETTER = 6.5
 def number(value: float | None) -> str:
     """A number for people.
 
-    >>> [number(one) for one in (None, 12345.0, 0.51234567, -3.0)]
+    >>> [number(value) for value in (None, 12345.0, 0.51234567, -3.0)]
     ['', '12,345', '0.512346', '-3']
     """
     if value is None:
@@ -71,7 +71,7 @@ def measured(value: float | None, low: float | None, high: float | None) -> tupl
     """
     if low is None or high is None:
         return number(value), ""
-    if value is not None and all(float(one).is_integer() for one in (value, low, high)):
+    if value is not None and all(float(part).is_integer() for part in (value, low, high)):
         return number(value), f"{number(low)} to {number(high)}"
     half = (high - low) / 2
     digits = min(max(1 - math.floor(math.log10(half)), 0), 6) if 0 < half < math.inf else 6
@@ -81,7 +81,7 @@ def measured(value: float | None, low: float | None, high: float | None) -> tupl
 def short(value: float) -> str:
     """A number for an axis.
 
-    >>> [short(one) for one in (0, 950.0, 12500.0, 3e6, 0.25)]
+    >>> [short(value) for value in (0, 950.0, 12500.0, 3e6, 0.25)]
     ['0', '950', '12.5k', '3M', '0.25']
     """
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -144,9 +144,9 @@ def curve(points: Sequence[Point], size: Size, label: str) -> str:
     if len(there) <= DOTS:
         for point in there:
             value, between = measured(point.value, point.low, point.high)
-            told = f"{point.period}: {value} ({between})"
+            title = f"{point.period}: {value} ({between})"
             parts.append(f'<circle cx="{across[point.period]:.1f}" cy="{up(point.value or 0.0):.1f}" r="2.5"><title>'
-                         f"{escape(told)}</title></circle>")  # fmt: skip
+                         f"{escape(title)}</title></circle>")  # fmt: skip
     parts += _names(across, size)
     shape = f'viewBox="0 0 {size.wide} {size.high}" font-size="11" fill="currentColor"'
     head = f'<svg {shape} role="img" aria-label="{escape(label)}">'
@@ -180,15 +180,15 @@ def _names(across: dict[str, float], size: Size) -> list[str]:
     if len(across) < 2:
         return [_name(period, x, size, "middle") for period, x in across.items()]
     (first, begin), (last, end) = list(across.items())[:: len(across) - 1]
-    found, taken = [_name(first, begin, size, "start")], begin + LETTER * len(first)
+    labels, taken = [_name(first, begin, size, "start")], begin + LETTER * len(first)
     for place in range(1, size.names - 1):
         wanted = begin + (end - begin) * place / (size.names - 1)
-        name, x = min(across.items(), key=lambda one: abs(one[1] - wanted))
+        name, x = min(across.items(), key=lambda item: abs(item[1] - wanted))
         half = LETTER * (len(name) + 2) / 2
         if taken < x - half and x + half < end - LETTER * len(last):
-            found.append(_name(name, x, size, "middle"))
+            labels.append(_name(name, x, size, "middle"))
             taken = x + half
-    return [*found, _name(last, end, size, "end")]
+    return [*labels, _name(last, end, size, "end")]
 
 
 def _name(period: str, x: float, size: Size, anchor: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 
 from wpinq.exact import exact
+from wpinq.sources.form import Words as Form
 
 __all__ = [
     "Alerts",
@@ -22,6 +23,7 @@ __all__ = [
     "Records",
     "Schedule",
     "Sink",
+    "Source",
     "Stream",
     "Words",
 ]  # fmt: skip
@@ -56,13 +58,12 @@ class Person(Table, frozen=True):
     asking: Number | None = None
 
 
-class Records(Table, frozen=True, kw_only=True):
-    """Where records come from, how they are read, and whose they are."""
+class Source(Table, frozen=True, kw_only=True):
+    """Where records come from, how they are read, and whose they are; of a server's files, too."""
 
     source: str
     unit: Person | None = None
     columns: dict[str, str] | list[str] | None = None
-    query: str | None = None
     header: bool = True
     format: str | None = None
     separator: str | None = None
@@ -70,6 +71,17 @@ class Records(Table, frozen=True, kw_only=True):
     encoding: str | None = None
     table: str | None = None
     tz: str | None = None
+
+    def form(self, *without: str) -> Form:
+        """The form that is said of the source, as `wpinq.protect` takes it, but for some words of it."""
+        said = {name: getattr(self, name) for name in Form.__annotations__ if name not in without}
+        return cast("Form", said)
+
+
+class Records(Source, frozen=True, kw_only=True):
+    """The records of a release, or of a table that a way leads through."""
+
+    query: str | None = None
 
 
 class Data(Records, frozen=True, kw_only=True):

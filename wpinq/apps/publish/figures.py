@@ -56,12 +56,12 @@ class Standings:
 def standings(release: Release) -> Standings:
     """How a release stands; nothing is read but its ledger and its register."""
     all_periods, funds = release.status(), release.funds()
-    done = [one.period for one in all_periods if one.stage == "published"]
+    done = [record.period for record in all_periods if record.stage == "published"]
     zone = release.file.period.zone
     until = instant_of(release.period(done[-1]).end, zone, last=True).timestamp() if done else None
     late = 0.0 if release.file.stream is None else release.file.stream.lateness
     over = instant_of(release.period().next.end, zone, last=True).timestamp() + late
-    stages = Counter(one.stage for one in all_periods)
+    stages = Counter(record.stage for record in all_periods)
     return Standings(release.name, stages, until, over, funds.unit, float(funds.total), float(funds.left), _now())
 
 

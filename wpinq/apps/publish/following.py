@@ -12,7 +12,7 @@ from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.publisher import Outcome, Publisher
 from wpinq.apps.publish.spool import Spool
-from wpinq.apps.publish.stream import form_of, schema_of, spool_of, topic_of
+from wpinq.apps.publish.stream import schema_of, spool_of, topic_of
 from wpinq.core import Kind
 from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
 
@@ -159,4 +159,4 @@ class Follower:
         from wpinq.streaming.file_tail import Growing
 
         source = str(self._publisher.home / data.source)
-        return Growing(source, self.schema, [positions], history=True, **form_of(data))
+        return Growing(source, self.schema, [positions], history=True, **data.form("table", "tz"))

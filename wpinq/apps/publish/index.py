@@ -90,7 +90,7 @@ class Published:
 
     def keys(self, name: str, frame: pl.LazyFrame, ends: Mapping[str, tuple[str, str]]) -> list[str]:
         """The columns that name the rows of a table."""
-        taken = {*ends, *(one for pair in ends.values() for one in pair)}
+        taken = {*ends, *(end for pair in ends.values() for end in pair)}
         known = naming_of(self.facts)
         return known[name] if name in known else naming(frame.collect_schema(), taken)
 
@@ -141,10 +141,10 @@ def feeds(title: str, latest: Published) -> dict[str, bytes]:
     """The latest numbers for programs: each table as it is, and all in one list."""
     tables, lines = {}, []
     for name in latest.tables:
-        found = latest.table(name)
-        if found is None:
+        table = latest.table(name)
+        if table is None:
             continue
-        frame, ends = found
+        frame, ends = table
         rows, whole = _top(frame, ends, ROWS), frame.select(pl.len()).collect().item()
         tables[name] = {"rows": whole, "columns": rows.columns, "data": rows.rows()}
         keys = latest.keys(name, frame, ends)
@@ -152,7 +152,7 @@ def feeds(title: str, latest: Published) -> dict[str, bytes]:
             group = ", ".join(str(row[key]) for key in keys)
             lines += [(latest.name, name, group, column, row[column], row[low], row[high])
                       for column, (low, high) in ends.items()]  # fmt: skip
-    told = {
+    content = {
         "title": title, "period": latest.facts["period"], "at": latest.facts["at"],
         "protects": latest.facts["protects"], "cost": latest.facts["cost"], "level": 0.95,
         "report": f"{latest.link}/{PAGE}", "tables": tables,
@@ -160,7 +160,7 @@ def feeds(title: str, latest: Published) -> dict[str, bytes]:
     text, names = io.StringIO(), ["period", "table", "group", "column", "value", "low", "high"]
     kinds = dict.fromkeys(names[:4], pl.String) | dict.fromkeys(names[4:], pl.Float64)
     pl.DataFrame(lines, schema=kinds, orient="row").write_csv(text)
-    return {JSON: (json.dumps(told, default=str, indent=1) + "\n").encode(), CSV: text.getvalue().encode()}
+    return {JSON: (json.dumps(content, default=str, indent=1) + "\n").encode(), CSV: text.getvalue().encode()}
 
 
 def _body(title: str, words: Page, periods: Sequence[Published], formats: Sequence[str], every: Every) -> Iterator[str]:
@@ -182,7 +182,7 @@ def _body(title: str, words: Page, periods: Sequence[Published], formats: Sequen
             if about["threshold"] is not None:
                 least = number(about["threshold"])
                 yield f'<p class="faint">A group whose noisy count is below {least} is left out of a period.</p>'
-        yield from (f'<p class="faint">{escape(one)}</p>' for one in question.get("left out", []))
+        yield from (f'<p class="faint">{escape(line)}</p>' for line in question.get("left out", []))
         yield "</section>"
     yield from _protected(latest)
     yield from _all(periods)
@@ -191,10 +191,10 @@ def _body(title: str, words: Page, periods: Sequence[Published], formats: Sequen
 
 def _table(name: str, words: Page, periods: Sequence[Published], formats: Sequence[str], every: Every) -> Iterator[str]:
     latest = periods[-1]
-    found = latest.table(name)
-    if found is None:
+    table = latest.table(name)
+    if table is None:
         return
-    frame, ends = found
+    frame, ends = table
     rows, keys = _top(frame, ends, SHOWN), latest.keys(name, frame, ends)
     if not keys and rows.height == 1:
         for column in ends:
@@ -208,13 +208,13 @@ def _table(name: str, words: Page, periods: Sequence[Published], formats: Sequen
         yield f"<h4>{escape(column)}</h4>"
         yield f'<div class="cards" aria-label="{escape(column)}">'
         for group, points in zip(groups.rows(), _over_time(name, column, groups, periods, every), strict=False):
-            label = ", ".join(_called(*one) for one in zip(keys, group, strict=True))
+            label = ", ".join(_called(*pair) for pair in zip(keys, group, strict=True))
             drawn = curve(points, SMALL, f"{column} of {label}")
             yield f'<div class="card"><h3>{escape(label)}</h3>{_latest(points[-1])}{drawn}</div>'
         yield "</div>"
     whole = frame.select(pl.len()).collect().item()
     many = f"The {SHOWN} largest of {whole:,} rows" if whole > rows.height else f"All {whole:,} rows"
-    files = ", ".join(f'<a href="{escape(latest.link)}/{name}.{one}">{name}.{one}</a>' for one in formats)
+    files = ", ".join(f'<a href="{escape(latest.link)}/{name}.{form}">{name}.{form}</a>' for form in formats)
     yield f"<details{'' if ends else ' open'}><summary>{many} of {escape(latest.name)}</summary>"
     yield f'<p class="faint">{files}</p>'
     yield f'<div class="scroll">{_rows(rows, ends)}</div></details>'
@@ -228,25 +228,25 @@ def _called(key: str, value: Any) -> str:
 
 def _rows(rows: pl.DataFrame, ends: Mapping[str, tuple[str, str]]) -> str:
     """A table of what was published, with intervals beside the numbers that have one."""
-    bare = {one for pair in ends.values() for one in pair}
+    bare = {end for pair in ends.values() for end in pair}
     columns = {name: kind for name, kind in rows.schema.items() if name not in bare}
     head = "".join(
-        f'<th class="n">{escape(one)}</th>{"<th class=n>interval</th>" if one in ends else ""}'
+        f'<th class="n">{escape(name)}</th>{"<th class=n>interval</th>" if name in ends else ""}'
         if kind.is_numeric()
-        else f"<th>{escape(one)}</th>"
-        for one, kind in columns.items()
+        else f"<th>{escape(name)}</th>"
+        for name, kind in columns.items()
     )
     body = []
     for row in rows.iter_rows(named=True):
         cells = []
-        for one, kind in columns.items():
-            if one in ends:
-                value, between = measured(row[one], *(row[end] for end in ends[one]))
+        for name, kind in columns.items():
+            if name in ends:
+                value, between = measured(row[name], *(row[end] for end in ends[name]))
                 cells.append(f'<td class="n">{value}</td><td class="n">{between}</td>')
             elif kind.is_numeric():
-                cells.append(f'<td class="n">{number(row[one])}</td>')
+                cells.append(f'<td class="n">{number(row[name])}</td>')
             else:
-                cells.append(f"<td>{escape('none' if row[one] is None else str(row[one]))}</td>")
+                cells.append(f"<td>{escape('none' if row[name] is None else str(row[name]))}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
@@ -273,10 +273,10 @@ def _over_time(
                 points.append(Point("", None, at=points[-1].at))
         expected = here.next
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-        found = period.table(name)
-        ends = {} if found is None else found[1]
-        if found is not None and column in ends:
-            rows = {tuple(row[key] for key in groups.columns): row for row in _of_groups(found[0], groups)}
+        table = period.table(name)
+        ends = {} if table is None else table[1]
+        if table is not None and column in ends:
+            rows = {tuple(row[key] for key in groups.columns): row for row in _of_groups(table[0], groups)}
         for points, group in zip(series, groups.rows() or [()], strict=True):
             row = rows.get(group)
             if row is None or row[column] is None:

@@ -14,7 +14,6 @@ from wpinq.sources import open_source
 
 DATABASE = re.compile(r"(sqlite|duckdb):")
 URL = re.compile(r"[a-z]+://")
-FORM = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
 
 
 def source_of(records: Records, home: Path, period: Period) -> Any:
@@ -49,7 +48,7 @@ def source_of(records: Records, home: Path, period: Period) -> Any:
 
 def told_of(records: Records) -> dict[str, Any]:
     """How they are read: words of `protect`."""
-    return {"columns": records.columns, **{name: getattr(records, name) for name in FORM}}
+    return {"columns": records.columns, **records.form()}
 
 
 def reader_of(records: Records, home: Path, period: Period) -> Reader:

@@ -49,23 +49,25 @@ class Price:
     @classmethod
     def read(cls, facts: Mapping[str, str]) -> Price:
         """What `facts` wrote; an earlier wpinq wrote epsilon and delta alone."""
-        return cls(*(Fraction(facts.get(one.name, "0")) for one in fields(cls)))
+        return cls(*(Fraction(facts.get(amount.name, "0")) for amount in fields(cls)))
 
     @property
     def facts(self) -> dict[str, str]:
         """It as evidence and the register hold it; epsilon and delta always."""
-        amounts = {one.name: getattr(self, one.name) for one in fields(self)}
+        amounts = {amount.name: getattr(self, amount.name) for amount in fields(self)}
         return {name: str(amount) for name, amount in amounts.items() if amount or name in ("epsilon", "delta")}
 
     @property
     def text(self) -> str:
         """It for people: `epsilon 1`, `rho 0.01`, with the delta of publishing groups."""
-        noise = [f"{name} {decimal(one)}" for name, one in (("epsilon", self.epsilon), ("rho", self.rho)) if one]
+        noise = [
+            f"{name} {decimal(amount)}" for name, amount in (("epsilon", self.epsilon), ("rho", self.rho)) if amount
+        ]
         delta = f", delta {decimal(self.delta)}" if self.delta else ""
         return f"{' and '.join(noise) or 'epsilon 0'}{delta}"
 
     def __add__(self, other: Price) -> Price:
-        return Price(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return Price(*(getattr(self, amount.name) + getattr(other, amount.name) for amount in fields(self)))
 
     def promised(self, promise: Promise) -> tuple[Fraction, Fraction]:
         """An (epsilon, delta) that it is by itself: of Gaussian noise, at the delta of the promise, or `SHOWN`."""

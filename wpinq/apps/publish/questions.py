@@ -185,20 +185,21 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
     asked = priced(tables if first is None else first.under(1))  # whose price is that of any bound
 
     def answer() -> Answered:
-        found = (asked if first is None else priced(first.settled())).charge()
-        made = {question.name: found} | ({} if found.loss is None else {f"{question.name}{LOSS}": found.loss})
-        return Answered({name: one.released for name, one in made.items()}, {name: one.about for name, one in
-                        made.items()}, {question.name: found.plot}, {question.name: groups})  # fmt: skip
+        charged = (asked if first is None else priced(first.settled())).charge()
+        made = {question.name: charged} | ({} if charged.loss is None else {f"{question.name}{LOSS}": charged.loss})
+        return Answered({name: part.released for name, part in made.items()}, {name: part.about for name, part in
+                        made.items()}, {question.name: charged.plot}, {question.name: groups})  # fmt: skip
 
     columns = [item for item in asked.statement.items if type(item.node).__name__ == "Column"]
-    labels, groups = [item.label for item in columns], [one.label for one in columns if one.node.name[:4] == "key "]
+    labels = [item.label for item in columns]
+    groups = [item.label for item in columns if item.node.name[:4] == "key "]
     measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     choice = [] if first is None else [first.automatic.quote]
     price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
-    told = [quote for quote in asked.quotes if quote not in asked.losses]
-    expected = _expected(told, measured)
+    shown = [quote for quote in asked.quotes if quote not in asked.losses]
+    expected = _expected(shown, measured)
     if first is not None:  # what is charged before all else; the rest follows from what it gives
-        expected = [replace(one, scale=None, half=None) for one in expected]
+        expected = [replace(column, scale=None, half=None) for column in expected]
     later = () if first is None else tuple(asked.quotes)
     least = asked.threshold if first is None else None
     text = " ".join(text.split())
@@ -213,7 +214,7 @@ def _noise(question: Question) -> dict[str, Any]:
 
 def _counts(question: Question, table: str) -> str:
     """Counting by columns as a query."""
-    names = [quoted(one) for one in question.counts or []]
+    names = [quoted(column) for column in question.counts or []]
     having = "" if question.above is None else f" HAVING COUNT(*) >= {amount(question.above, 'above')}"
     return f'SELECT {", ".join(names)}, COUNT(*) AS "count" FROM {quoted(table)} GROUP BY {", ".join(names)}{having}'  # noqa: S608
 
@@ -246,7 +247,7 @@ def _degrees(question: Question, views: Collection, promise: Promise) -> Asked:
         cells = pl.DataFrame([pl.Series("occurrences", range(1, steps + 1), pl.Int64), at_least,
                               exactly.alias("items_with_exactly")])  # fmt: skip
         ends = {at_least.name: (pl.Series("low", low[:steps]), pl.Series("high", high[:steps]))}
-        totals = {one: (getattr(fit, one), fit.interval(one, float(LEVEL))) for one in ("records", "distinct")}
+        totals = {total: (getattr(fit, total), fit.interval(total, float(LEVEL))) for total in ("records", "distinct")}
         about = {**quotes[0].query.about, "totals": totals}
         keys = {question.name: ["occurrences"]}
         return Answered({question.name: (cells, ends)}, {question.name: about}, {question.name: fit.plot}, keys)
@@ -260,35 +261,37 @@ def _dataflow(question: Question, views: Collection, home: Path, call: str, prom
     from wpinq.apps.scripts.draft import Draft
     from wpinq.apps.scripts.script import load
 
-    own, delta = home / (question.dataflow or ""), amount(question.delta, call)
-    script = load(str(own) if own.is_file() else question.dataflow or "")
+    script_file, delta = home / (question.dataflow or ""), amount(question.delta, call)
+    script = load(str(script_file) if script_file.is_file() else question.dataflow or "")
     draft = Draft(views._node, views, [])
     made = script(draft)
-    quotes = [one.quote for one in made.values()]
-    if {one.question for one in quotes} != {one.question for one in draft.made}:
+    quotes = [measured.quote for measured in made.values()]
+    if {measured.question for measured in quotes} != {measured.question for measured in draft.made}:
         raise PlanError(f"{call}: the script must return all that it measures, and observe nothing.")
     keys = {}
-    for name, one in made.items():
+    for name, measured in made.items():
         if question.keys is not None:
-            keys[name] = declared(question.keys, one.node.schema, home, f"{call}: {name}")
+            keys[name] = declared(question.keys, measured.node.schema, home, f"{call}: {name}")
             _expect(question, keys[name], home, call)
         elif not delta:
             raise PlanError(f"{call}: {name}: which bins to show? give keys, or delta (for example 1e-6).")
     if delta:
-        quotes = [one.publishing("release", delta) for one in quotes]
+        quotes = [quote.publishing("release", delta) for quote in quotes]
 
     def answer() -> Answered:
-        found = {}
-        for name, one in made.items():
-            given = keys.get(name)
-            found[f"{question.name}_{name}"] = one.release(delta=delta) if given is None else one.release(keys=given)
+        answers = {}
+        for name, measured in made.items():
+            listed = keys.get(name)
+            answers[f"{question.name}_{name}"] = (
+                measured.release(delta=delta) if listed is None else measured.release(keys=listed)
+            )
         return Answered(
-            {name: one.released for name, one in found.items()},
-            {name: one.about for name, one in found.items()},
-            {name: one.plot for name, one in found.items()},
+            {name: answer.released for name, answer in answers.items()},
+            {name: answer.about for name, answer in answers.items()},
+            {name: answer.plot for name, answer in answers.items()},
         )
 
-    price = Price.of([one.quote for one in made.values()], delta * len(quotes), promise)
+    price = Price.of([measured.quote for measured in made.values()], delta * len(quotes), promise)
     return Asked(question, f"dataflow {question.dataflow}", quotes, price, _expected(quotes, list(made)), answer)
 
 

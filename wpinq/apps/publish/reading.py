@@ -105,9 +105,9 @@ def _plain(message: str) -> str:
     missing = re.search("missing required field `(.*)`", what)
     if missing:
         return f"key {missing[1]!r} is missing {where}."
-    own = TABLES.get(table.partition("[")[0], File)
+    struct = TABLES.get(table.partition("[")[0], File)
     if unknown:
-        fields = own.__struct_fields__
+        fields = struct.__struct_fields__
         near = difflib.get_close_matches(unknown[1], sorted(fields), 1)
         return f"key {unknown[1]!r} is not known {where}{f'; {near[0]!r} is' if near else ''}."
     if what.startswith("Invalid enum value"):
@@ -171,7 +171,7 @@ def _check(file: File, call: str) -> None:
     names = [question.name for question in file.question]
     for name in [*names, *([file.name] if file.name else [])]:
         named(name, call)
-    names += [f"{one.name}_loss" for one in file.question if one.loss is not None]
+    names += [f"{question.name}_loss" for question in file.question if question.loss is not None]
     if not names or len({name.lower() for name in names}) < len(names):
         raise PlanError(f"{call}: [[question]] is needed, each with a name of its own.")
     if not file.sink:
@@ -187,7 +187,7 @@ def _check(file: File, call: str) -> None:
         except ValueError:
             raise PlanError(f"{call}: period.again: {day[:40]!r} is no day; write [2026-12-05] for example.") from None
     _check_budget(file.budget, call)
-    if file.budget.rho is None and file.budget.accounting == "pure" and any(one.rho for one in file.question):
+    if file.budget.rho is None and file.budget.accounting == "pure" and any(question.rho for question in file.question):
         raise PlanError(f"{call}: no epsilon bounds Gaussian noise; give [budget] rho, or accounting = 'renyi' too.")
     for question in file.question:
         _check_question(question, f"{call}: question {question.name!r}")
@@ -195,7 +195,7 @@ def _check(file: File, call: str) -> None:
         _one_of({"directory": sink.directory, "sqlite": sink.sqlite, "postgres": sink.postgres}, f"{call}: [[sink]]")
     if file.alerts is not None:
         _check_alerts(file.alerts, call)
-    if file.page is not None and not any((one.directory or "").partition("{")[0].strip("./") for one in file.sink):
+    if file.page is not None and not any((sink.directory or "").partition("{")[0].strip("./") for sink in file.sink):
         raise PlanError(f"{call}: [page] is written beside the directories of periods; give a sink such as directory ="
                         " 'out/{date}'.")  # fmt: skip
     if file.checks.totals is not False and not file.checks.totals > 0:
@@ -255,7 +255,8 @@ def _check_intake(file: File, call: str) -> None:
 def _check_stream(stream: Stream, data: Data, period: Schedule, call: str) -> None:
     if period.at is not None:
         raise PlanError(f"{call}: of a stream [stream] says which column is a record's time (at); leave period.at out.")
-    lengths = [one.unit.period for one in (data, *data.owners.values()) if one.unit is not None and one.unit.period]
+    units = [table.unit for table in (data, *data.owners.values()) if table.unit is not None]
+    lengths = [unit.period for unit in units if unit.period]
     if stream.late == "next" and lengths:
         raise PlanError(f"{call}: stream.late = 'next' counts records of one period in another, where a person in one"
                         f" {lengths[0]} would be in both; leave late or unit.period out.")  # fmt: skip
@@ -302,8 +303,8 @@ def _check_question(question: Question, call: str) -> None:
         _check_price(question, call)
     elif question.epsilon is not None or question.rho is not None or question.mechanism is not None:
         raise PlanError(f"{call}: a dataflow script says its own epsilon, rho and mechanism; leave them out here.")
-    asked = {"keys", "delta", "within", "loss", "at_most"}
-    allowed = {"sql": asked | {"bounds"}, "counts": asked | {"above"}, "degrees": set[str](),
+    always = {"keys", "delta", "within", "loss", "at_most"}
+    allowed = {"sql": always | {"bounds"}, "counts": always | {"above"}, "degrees": set[str](),
                "dataflow": {"keys", "delta"}}[kind]  # fmt: skip
     for name in ("keys", "delta", "bounds", "above", "within", "loss", "at_most"):
         if name not in allowed and getattr(question, name) not in (None, {}):
@@ -325,16 +326,16 @@ def _one_of(choices: dict[str, Any], call: str) -> str:
 
 def definition(file: File, home: Path) -> str:
     """A digest of what is asked, and of the files that say it."""
-    questions = [msgspec.to_builtins(one) for one in file.question]
-    known = [{key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions]
+    questions = [msgspec.to_builtins(question) for question in file.question]
+    known = [{key: value for key, value in each.items() if key not in LATER or value is not None} for each in questions]
     data = file.data
     at = [] if file.period.at is None else [file.period.at]
     unit = None if data.unit is None else _said(data.unit)
-    owners = [{name: _said(one) for name, one in sorted(data.owners.items())}] if data.owners else []
+    owners = [{name: _said(owner) for name, owner in sorted(data.owners.items())}] if data.owners else []
     result = sha256(msgspec.json.encode([known, unit, data.where, data.derive, data.query, *at, *owners]))
     for question in file.question:
-        for given in (question.keys, question.dataflow):
-            path = home / given if isinstance(given, str) else None
+        for part in (question.keys, question.dataflow):
+            path = home / part if isinstance(part, str) else None
             if path is not None and path.is_file():
                 result.update(sha256(path.read_bytes()).digest())
     return result.hexdigest()

@@ -121,16 +121,16 @@ def _question(question: Mapping[str, Any], files: Mapping[str, str], tables: Map
 
 def _numbers(name: str, cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]]) -> Iterator[str]:
     """The first numbers of a table, each with its interval of probability 95%."""
-    head = [part for one in cells.columns for part in ([one, f"{one}, 95%"] if one in ends else [one])]
+    head = [part for name in cells.columns for part in ([name, f"{name}, 95%"] if name in ends else [name])]
     rows = []
     for place, row in enumerate(cells.head(ROWS).rows()):
-        found = []
-        for one, value in zip(cells.columns, row, strict=True):
-            found.append(number(value) if one in ends else "" if value is None else str(value))
-            if one in ends:
-                low, high = (end[place] for end in ends[one])
-                found.append("" if low is None or high is None else f"{number(low)} to {number(high)}")
-        rows.append(found)
+        shown = []
+        for column, value in zip(cells.columns, row, strict=True):
+            shown.append(number(value) if column in ends else "" if value is None else str(value))
+            if column in ends:
+                low, high = (end[place] for end in ends[column])
+                shown.append("" if low is None or high is None else f"{number(low)} to {number(high)}")
+        rows.append(shown)
     yield f"| {' | '.join(map(plain, head))} |"
     yield f"|{'---|' * len(head)}"
     yield from (f"| {' | '.join(map(plain, row))} |" for row in rows)
@@ -158,7 +158,7 @@ def plain(text: str) -> str:
 
 
 def _table(head: tuple[str, str], rows: Sequence[tuple[str, str]]) -> list[str]:
-    cells = [tuple(one if one.startswith("`") else plain(one) for one in row) for row in rows]
+    cells = [tuple(cell if cell.startswith("`") else plain(cell) for cell in row) for row in rows]
     return [f"| {head[0]} | {head[1]} |", "|---|---|", *(f"| {left} | {right} |" for left, right in cells), ""]
 
 

@@ -12,7 +12,6 @@ from wpinq.core import Column, Kind, Ledger, Schema, declared_kinds
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.columns import chosen
-from wpinq.sources.form import Words
 
 if TYPE_CHECKING:
     from wpinq.streaming.kafka import Topic
@@ -47,13 +46,6 @@ def topic_of(data: Data) -> Topic | None:
     return from_url(data.source) if data.source.startswith(TOPIC) else None
 
 
-def form_of(data: Data) -> Words:
-    """The form of a log's lines."""
-    return Words(
-        header=data.header, format=data.format, separator=data.separator, decimal=data.decimal, encoding=data.encoding
-    )
-
-
 def schema_of(data: Data, home: Path) -> Schema:
     """The columns of a stream's records; nothing but a file's header is read.
 
@@ -65,7 +57,7 @@ def schema_of(data: Data, home: Path) -> Schema:
         sent = declared_kinds(data.columns, "data")
         return Schema(tuple(Column(name, kind or Kind.TEXT) for name, kind in sent))
     if topic is None:
-        return open_source(str(home / data.source), columns=data.columns, **form_of(data)).schema
+        return open_source(str(home / data.source), columns=data.columns, **data.form("table", "tz")).schema
     from wpinq.streaming.messages import log_of
 
     log = log_of(topic.form)

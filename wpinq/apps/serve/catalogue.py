@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.core import Ledger
 
-FORM = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
 AMOUNTS = ("budget", "delta", "rho", "accounting")
 PLAN = 20_000
 """Bytes that a plan takes, about."""
@@ -215,8 +214,8 @@ def _protect(config: Config, name: str, version: str | None, data: Mapping[str, 
     """
     file, home = config.data[name], Path(config.home)
     path = Ledger.path(file.ledger, home)
-    taken = FORM if Ledger.exists(path) else (*FORM, *AMOUNTS)  # a ledger holds its own, which may have been raised
-    words: dict[str, Any] = {word: getattr(file, word) for word in taken}
+    taken = () if Ledger.exists(path) else AMOUNTS  # a ledger holds its own, which may have been raised
+    words: dict[str, Any] = {**file.form(), **{word: getattr(file, word) for word in taken}}
     unit, owner = unit_of(file.unit, config.data, (name,)), _owner(file, data)
     if owner is not None:
         if owner.stopped:

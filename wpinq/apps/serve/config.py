@@ -14,7 +14,7 @@ from typing import Annotated
 
 import msgspec
 
-from wpinq.apps.publish.declared import Number, Person
+from wpinq.apps.publish.declared import Number, Source
 from wpinq.apps.publish.reading import plain
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
@@ -100,7 +100,7 @@ class Server(Table, frozen=True):
     agents_per_minute: Annotated[int, msgspec.Meta(ge=0)] = 10
 
 
-class Protected(Table, frozen=True):
+class Protected(Source, frozen=True, kw_only=True):
     """One data set: the arguments of `wpinq.protect`, and what is served of it.
 
     Attributes:
@@ -116,28 +116,18 @@ class Protected(Table, frozen=True):
             opened.
     """
 
-    source: str
     ledger: str
     budget: Number | None = None
     delta: Number | None = None
     rho: Number | None = None
     accounting: str | None = None
-    unit: Person | None = None
-    columns: dict[str, str] | list[str] | None = None
     where: str | None = None
-    derive: dict[str, str] = {}
+    derive: dict[str, str] = msgspec.field(default_factory=dict)
     version: str | None = None
-    header: bool = True
-    format: str | None = None
-    separator: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    table: str | None = None
-    tz: str | None = None
     dataflow: str | None = None
-    meanings: dict[str, str] = {}
+    meanings: dict[str, str] = msgspec.field(default_factory=dict)
     questions: bool = True
-    bounds: dict[str, tuple[Number, Number]] = {}
+    bounds: dict[str, tuple[Number, Number]] = msgspec.field(default_factory=dict)
     processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
     index: bool = False
 

@@ -91,11 +91,11 @@ def versioned(function: Callable[..., Any], version: str, *, name: str | None = 
     Source: the identity of a query, privacy rule 2.
 
     >>> import wpinq
-    >>> def site(page):
+    >>> def newspaper(page):
     ...     return page.split("/")[0]
     >>> views = wpinq.protect([("ann", "news/1"), ("bob", "news/2")], budget=1, columns={"user": str, "page": str})
-    >>> sites = views.map(wpinq.versioned(site, "1"))
-    >>> both = sites.measure(epsilon="0.5"), sites.measure(epsilon="0.5")
+    >>> papers = views.map(wpinq.versioned(newspaper, "1"))
+    >>> both = papers.measure(epsilon="0.5"), papers.measure(epsilon="0.5")
     >>> views.left
     Fraction(1, 2)
     """

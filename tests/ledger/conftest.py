@@ -36,6 +36,7 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def database() -> Iterator[str]:
     """The URL of a server, for those that declare what a crash of it may lose: it writes to no disk."""
+    pytest.importorskip("psycopg")
     with postgres() as url:
         yield f"{url}?may_lose=crash"
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from depth import deep
 from ledger import test_begin, test_ledger, test_together
@@ -20,6 +19,7 @@ from wpinq.core.ledger.address import Address, ledger_path
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import BudgetError, ExtraError, LedgerError
 
+psycopg = pytest.importorskip("psycopg")
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
 

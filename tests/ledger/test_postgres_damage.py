@@ -6,7 +6,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-import psycopg
 import pytest
 from depth import thin
 
@@ -14,6 +13,7 @@ from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.address import Address, ledger_path
 from wpinq.errors import LedgerError
 
+psycopg = pytest.importorskip("psycopg")
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
 Edit = Callable[..., None]

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
-import psycopg
 import pytest
 from depth import deep, deeper, often
 from servers import Cluster, memory, programs
@@ -20,6 +19,7 @@ from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.address import ledger_path
 from wpinq.errors import LedgerError
 
+psycopg = pytest.importorskip("psycopg")
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
 QUICK = {"synchronous_commit": "on", "shared_buffers": "16MB"}
@@ -55,7 +55,7 @@ def ended(server: Cluster) -> None:
 def settings(server: Cluster, *statements: str) -> None:
     with psycopg.connect(server.url, autocommit=True) as connection:
         for statement in statements:
-            connection.execute(statement)  # type: ignore[call-overload]
+            connection.execute(statement)
         connection.execute("SELECT pg_reload_conf()")
     time.sleep(0.1)
 

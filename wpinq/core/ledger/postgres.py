@@ -241,7 +241,8 @@ class PostgresPages:
         return of_rows(b"\n".join(map(packed, found)))
 
     def _fetched(self, query: str, values: list[Any]) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, values).fetchall()
+        rows: list[tuple[Any, ...]] = self._connection.execute(query, values).fetchall()
+        return rows
 
     def head(self) -> Head:
         """The head, as it was read under the lock."""

@@ -10,6 +10,7 @@ Source: privacy rule 38; PostgreSQL's chapters on reliability and on warm standb
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -95,10 +96,9 @@ def driver(label: str) -> ModuleType:
         ExtraError: It is not installed.
     """
     try:
-        import psycopg
+        return import_module("psycopg")
     except ImportError:
         raise ExtraError(f"{label}: there is no psycopg; pip install 'wpinq[postgres]' brings it.") from None
-    return psycopg
 
 
 def connect(address: Address) -> psycopg.Connection[Any]:
@@ -112,8 +112,8 @@ def connect(address: Address) -> psycopg.Connection[Any]:
 
     try:
         declared = conninfo_to_dict(address.conninfo)
-        options = {**_ALIVE, "connect_timeout": CONNECT, "application_name": "wpinq", **declared}
-        connection = psycopg.connect(**options, client_encoding="utf8", autocommit=True)  # type: ignore[arg-type]
+        options: dict[str, Any] = {**_ALIVE, "connect_timeout": CONNECT, "application_name": "wpinq", **declared}
+        connection = psycopg.connect(**options, client_encoding="utf8", autocommit=True)
     except psycopg.OperationalError:
         raise RefusedError(_REFUSED) from None
     except (psycopg.Error, UnicodeError):
@@ -149,7 +149,8 @@ def check_durable(connection: psycopg.Connection[Any], may_lose: frozenset[str])
 
 def tables(connection: psycopg.Connection[Any], schema: str) -> list[tuple[Any, ...]]:
     """What the schema has of the tables of a ledger."""
-    return connection.execute(_LOOK, [schema]).fetchall()
+    rows: list[tuple[Any, ...]] = connection.execute(_LOOK, [schema]).fetchall()
+    return rows
 
 
 def check_tables(connection: psycopg.Connection[Any], schema: str) -> None:
@@ -164,7 +165,8 @@ def check_tables(connection: psycopg.Connection[Any], schema: str) -> None:
 
 def lost(error: psycopg.Error, connection: psycopg.Connection[Any]) -> bool:
     """Whether nothing is known of what the server did."""
-    return connection.broken or connection.closed or error.sqlstate is None or error.sqlstate[:2] in ("08", "57", "XX")
+    gone = connection.broken or connection.closed or error.sqlstate is None
+    return bool(gone or (error.sqlstate or "")[:2] in ("08", "57", "XX"))
 
 
 def advice(error: Exception) -> str:

@@ -13,6 +13,7 @@ from wpinq.collection import Collection
 from wpinq.core.engines.job import Engine
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Asked, Ledger
+from wpinq.core.ledger.address import ledger_path
 from wpinq.core.ledger.budget import Budget
 from wpinq.core.ledger.versions import named, printable, rendered
 from wpinq.core.operators.contribution.preprocess import Before, before
@@ -100,7 +101,9 @@ def protect(
         delta: Delta that may be spent in all, by `release`, `select` and `sql`; a small probability, for example 1e-6,
             or 0 for none. By default that of the ledger, and 1e-5 in a new one, of which nothing is spent unasked. With
             `accounting="renyi"` it is the delta of the promise, of which they may spend one part in a hundred.
-        ledger: Where the ledger is kept; by default beside the file, and in memory where there is no file.
+        ledger: Where the ledger is kept: a path, or the URL of one in PostgreSQL
+            (`postgresql://user@host/database?ledger=NAME`); by default beside the file, and in memory where there is no
+            file.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`.
         columns: Names of the columns, or a mapping from names to types.
         header: Whether the first line of a CSV or TSV file names its columns.
@@ -176,7 +179,7 @@ def protect(
     led = unit.owner
     if led is not None:
         reader, unit, ledger = _led(reader, unit, ledger)
-    path = beside(reader.path) if ledger is None else None if led is not None and not led.lasting else Path(ledger)
+    path = beside(reader.path) if ledger is None else ledger_path(ledger) if led is None or led.lasting else None
     if path is None and getattr(reader, "lasting", False):
         raise PlanError("protect(ledger=...): a database outlives this process, and has no file to keep a ledger by.")
     if path is None and terms.amount is None and led is None:
@@ -223,7 +226,7 @@ def _led(reader: Reader, unit: Unit, ledger: object) -> tuple[Reader, Unit, Ledg
     if isinstance(ledger, Ledger):
         same = ledger.identity == led.book
     else:
-        same = ledger is None or (led.lasting and Path(str(ledger)).resolve() == Path(led.ledger).resolve())
+        same = ledger is None or (led.lasting and ledger_path(str(ledger)).resolve() == Path(led.ledger).resolve())
     if not same:
         raise PlanError(f"users(through=...): {led.name!r} has another ledger; all tables of a way share one.")
     return pairs(reader, led, unit.way[0]), replace(unit, owner=None), led.ledger
@@ -318,7 +321,7 @@ def budget(of: Collection | str | os.PathLike[str]) -> Budget:
         return of.budget
     if not PATH.holds(of):
         raise PlanError("budget(...): takes a protected collection, or the path of a ledger or of its file.")
-    path = Path(of)
+    path = ledger_path(os.fspath(of))
     neighbour = path.parent / f"{path.name}.ledger"
     try:
         ledger = neighbour if neighbour.exists() else path

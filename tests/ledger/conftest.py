@@ -6,15 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import processes
 import pytest
+from servers import postgres
 
 from wpinq.core.ledger import Cost, Ledger
+from wpinq.core.ledger.address import ledger_path
 
 SPENDER = Path(__file__).with_name("spender.py")
 
@@ -23,11 +25,37 @@ SPENDER = Path(__file__).with_name("spender.py")
 def no_secret_in_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WPINQ_SECRET", raising=False)
     monkeypatch.delenv("WPINQ_SECRET_FILE", raising=False)
+    monkeypatch.delenv("WPINQ_SECRET_COMMAND", raising=False)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     return tmp_path / "views.ledger"
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    """The URL of a server, for those that declare what a crash of it may lose: it writes to no disk."""
+    pytest.importorskip("psycopg")
+    with postgres() as url:
+        yield f"{url}?may_lose=crash"
+
+
+@pytest.fixture
+def url(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a ledger that is not there yet, for a client that has its secret."""
+    monkeypatch.setenv("WPINQ_SECRET", bytes(range(32)).hex())
+    monkeypatch.setenv("WPINQ_STATE", str(tmp_path / "client"))
+    return f"{database}&ledger=t{os.urandom(8).hex()}"
+
+
+@pytest.fixture
+def in_database(url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same as the path that stands for it, also in processes that are started."""
+    path = ledger_path(url)
+    monkeypatch.setenv("LEDGER", url)
+    monkeypatch.setenv("ANCHOR", str(path))
+    return path
 
 
 @pytest.fixture

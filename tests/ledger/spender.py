@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, charge_all, replay, transaction
+from wpinq.core.ledger.address import ledger_path
 from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, LedgerError
 
@@ -23,7 +24,7 @@ CROSSING = 7
 """Questions of one act that has several checkpoints."""
 LOOP = Cost("1/100000", curve=(Fraction(1, 100_000), Fraction(1, 100_000)))
 TRACED = {"file.py", "chain.py", "transaction.py", "ledger.py", "secret.py", "replay.py", "checkpoint.py", "several.py",
-          "storage.py"}  # fmt: skip
+          "storage.py", "postgres.py", "anchor.py", "server.py"}  # fmt: skip
 """The files that lock, write and decide."""
 CONTENT = Pin("1", "views", "csv", b"content")
 
@@ -40,10 +41,16 @@ def measured(ledger: Ledger, many: int) -> None:
                [(ledger, CONTENT)])  # fmt: skip
 
 
+def located(path: str) -> Path:
+    """The path, or what stands for a ledger in a database, with what a test has added to it."""
+    url = os.environ.get("LEDGER")
+    return Path(path) if url is None else ledger_path(url + path.removeprefix(os.environ["ANCHOR"]))
+
+
 def opened(path: str) -> Ledger:
     accounting = os.environ.get("ACCOUNTING", "pure")
     asked = Asked.of("protect", 1, 0 if accounting == "pure" else os.environ.get("DELTA"), accounting=accounting)
-    return Ledger.open(Path(path), name="views", unit="record", terms=asked)
+    return Ledger.open(located(path), name="views", unit="record", terms=asked)
 
 
 def spend(path: str, who: str, epsilon: str) -> list[str]:

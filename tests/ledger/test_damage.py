@@ -171,7 +171,7 @@ def test_attack_20_an_older_head_is_refused(full: Path, opened: Open, spend: Spe
     newer = keep(full, tmp_path / "newer")
     spend(opened(), 10)
     shutil.copy2(beside(old, ".head"), beside(full, ".head"))
-    with pytest.raises(LedgerError, match="head file belongs to another history"):
+    with pytest.raises(LedgerError, match="head belongs to another history"):
         opened()
     shutil.copy2(beside(newer, ".head"), beside(full, ".head"))
     assert opened().remaining() == Fraction(3, 10), "one row behind is a crash, and is adopted"

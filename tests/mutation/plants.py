@@ -222,4 +222,36 @@ RULES = {
                 "tests/ledger/test_promise.py::test_no_ledger_forgets_a_charge_or_admits_beyond_both_sums"),
 }  # fmt: skip
 
-PLANTS = {**RECORD_PLAY, **{f"rule {number}": plant for number, plant in RULES.items()}}
+POSTGRES, DATABASE = "wpinq/core/ledger/postgres.py", "tests/ledger/test_postgres"
+STORES = {
+    "no lock": Plant("store", "the head is read without a lock", POSTGRES, ".head FOR UPDATE", ".head", f"{DATABASE}.py"),
+    "no turn": Plant("store", "a thread goes on while another one settles what it has committed", POSTGRES,
+                     "with self._trouble(), self._turn():", "with self._trouble():", f"{DATABASE}.py"),
+    "no anchor": Plant("store", "what this client has seen is not compared", POSTGRES,
+                       "                self._anchor.check(pages, secret, seen)\n", "", f"{DATABASE}_damage.py"),
+    "anchor back": Plant("store", "an anchor goes back", "wpinq/core/ledger/anchor.py",
+                         "seen is None or head.number > seen.number", "True", f"{DATABASE}_damage.py"),
+    "anchor first": Plant("store", "the anchor is ahead of the database", POSTGRES,
+                          "        _commit(self._connection)\n        self._anchor.keep(head)\n\n    def adopt",
+                          "        self._anchor.keep(head)\n        _commit(self._connection)\n\n    def adopt", f"{DATABASE}_cuts.py"),
+    "taken for confirmed": Plant("store", "a commit of which nothing was heard is one", POSTGRES,
+                                 "        if server.lost(error, connection):\n            raise RefusedError(_UNSURE) from None\n        raise\n",
+                                 "        if server.lost(error, connection):\n            return\n        raise\n", f"{DATABASE}_cuts.py"),
+    "warning": Plant("store", "a commit that a standby lacks is one", POSTGRES, ' or doubts:', ":", f"{DATABASE}_servers.py"),
+    "read": Plant("store", "what was only read is not durable", POSTGRES,
+                  "            self._open = False\n            _commit(self._connection)\n",
+                  "            self._open = False\n            self._connection.execute(\"ROLLBACK\")\n", f"{DATABASE}_servers.py"),
+    "adopted": Plant("store", "a head that is behind is adopted", POSTGRES, "        raise RefusedError(_BEHIND)", "        self._head = head",
+                     f"{DATABASE}_damage.py"),
+    "asynchronous": Plant("store", "a standby that does not confirm is none", "wpinq/core/ledger/server.py",
+                          "sync_state NOT IN ('sync', 'quorum')", "sync_state NOT IN ('sync', 'quorum', 'async')", f"{DATABASE}_servers.py"),
+    "triggers": Plant("store", "triggers are not looked at", "wpinq/core/ledger/server.py",
+                      "WHERE t.tgrelid = c.oid AND NOT t.tgisinternal", "WHERE false", f"{DATABASE}_damage.py"),
+}  # fmt: skip
+"""Of a ledger in PostgreSQL."""
+
+PLANTS = {
+    **RECORD_PLAY,
+    **{f"rule {number}": plant for number, plant in RULES.items()},
+    **{f"store {name}": plant for name, plant in STORES.items()},
+}

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NOTHING, PATH, described, instance, takes
 from wpinq.core.functions.isolate import refuse_inside
-from wpinq.core.ledger import Asked, Ledger, wording
+from wpinq.core.ledger import Asked, Ledger, address, wording
 from wpinq.core.operators.contribution.preprocess import before
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Source
@@ -58,7 +57,7 @@ def live(
     Args:
         columns: Names of the columns, whose values may be of any kind, or a mapping from names to types.
         budget, delta, rho, accounting: What may be spent in all, exact, and how it is added up; see `protect`.
-        ledger: Where the ledger is kept; in memory by default.
+        ledger: Where the ledger is kept, a path or the URL of one in PostgreSQL; in memory by default.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`. A person may be in every
             window, so each window that is asked for is charged then; where `users(..., period="1h", at="time")`
             protects a person in one period, windows cost as one.
@@ -130,7 +129,7 @@ def live(
         raise PlanError("live(recover=...): give ledger=PATH too; one in memory is lost with the process.")
     name = wording(name, "live(name=...)") or "live"
     log = Timeline(named(columns, Kind.ANY, None, "live"), name, keep)
-    unit, place = unit or Unit(), None if ledger is None else Path(ledger)
+    unit, place = unit or Unit(), None if ledger is None else address.ledger_path(ledger)
     if unit.choice is not None:
         raise PlanError("live(unit=...): at_most='auto' is chosen from records that are there; give a number of them.")
     if unit.way:

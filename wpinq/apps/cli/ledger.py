@@ -19,7 +19,12 @@ from wpinq.exact import decimal, exact
 
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
 
-LedgerArgument = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+LedgerArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="The ledger's file, or its URL in PostgreSQL.", show_default=False, metavar="PATH", parser=Ledger.path
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Every = Annotated[
     bool, typer.Option("--all", help="With the rows that only guard answers (seals) or sum up (checkpoints).")
@@ -70,17 +75,19 @@ def verify(path: LedgerArgument, as_json: AsJson = False) -> None:
         del report["entries"]
         typer.echo(json.dumps(report, indent=2))
     else:
-        typer.echo(f"{path}: {rows} rows, all intact and in order. {_summary(ledger)}")
+        typer.echo(f"{Ledger.title(path)}: {rows} rows, all intact and in order. {_summary(ledger)}")
 
 
 @app.command()
 def metrics(
-    paths: Annotated[list[Path], typer.Argument(help="Ledgers.", metavar="PATH...", show_default=False)],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Ledgers.", metavar="PATH...", show_default=False, parser=Ledger.path)
+    ],
 ) -> None:
-    """Print budgets and caps, and what is left of them, as OpenMetrics; the label `ledger` is the path as given."""
+    """Print budgets and caps, and what is left of them, as OpenMetrics; `ledger` is the path, or a URL without user."""
     from wpinq.tools.openmetrics import openmetrics
 
-    typer.echo(openmetrics({str(path): Ledger.existing(path) for path in paths}), nl=False)
+    typer.echo(openmetrics({Ledger.title(path): Ledger.existing(path) for path in paths}), nl=False)
 
 
 @app.command("raise")
@@ -110,7 +117,7 @@ def cap(
 def forget(path: LedgerArgument) -> None:
     """Remove the records by person that --index keeps beside the ledger; the next question with it makes them anew."""
     removed = Ledger.existing(path).forget_people()
-    typer.echo(f"{path}: {removed} file{'' if removed == 1 else 's'} of records by person removed.")
+    typer.echo(f"{Ledger.title(path)}: {removed} file{'' if removed == 1 else 's'} of records by person removed.")
 
 
 def _summary(ledger: Ledger) -> str:

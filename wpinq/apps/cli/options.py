@@ -119,9 +119,24 @@ TimeZone = Annotated[
         show_default=False,
     ),
 ]
+
+
+def _ledger_path(text: str) -> Path:
+    """The path that stands for a ledger, or the anchor of one in a database."""
+    from wpinq.core import Ledger  # here: most commands start without it
+
+    return Ledger.path(text)
+
+
 LedgerPath = Annotated[
     Path | None,
-    typer.Option("--ledger", help="Where the ledger is kept; beside the data by default.", show_default=False),
+    typer.Option(
+        "--ledger",
+        help="A path or postgresql://...; by default beside the data.",
+        metavar="PATH",
+        show_default=False,
+        parser=_ledger_path,
+    ),
 ]
 Name = Annotated[
     str | None,

@@ -92,7 +92,7 @@ def budget_line(ledger: Ledger) -> str:
     line = line if left else f"{line} {SPENT_ALL}."
     if ledger.made is None:
         return line
-    made = printable(str(ledger.made))
+    made = printable(ledger.title(ledger.made))
     return f"{line}\nIts ledger is new: {made}. What of the data could not be read, wpinq check tells their curator."
 
 

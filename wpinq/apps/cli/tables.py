@@ -169,10 +169,10 @@ def _known(ledger: Path | None, table: str) -> str | None:
     """The name of a table in its ledger, where the ledger has several and this is one of them."""
     from wpinq.core import Ledger
 
-    if ledger is None or not ledger.exists():
+    if ledger is None:
         return None
     try:
-        return table if table in Ledger.existing(ledger).tables else None
+        return table if Ledger.exists(ledger) and table in Ledger.existing(ledger).tables else None
     except WpinqError:  # which is said when it is opened for the question
         return None
 

@@ -64,10 +64,10 @@ def make(
     if amount is None and chance is not None:
         raise PlanError("--cap-delta: it goes with --cap.")
     if amount is not None:
-        ledgers = list(dict.fromkeys(file.parent / config.data[name].ledger for name in wanted))
-        if missing := [ledger for ledger in ledgers if not ledger.exists()]:
-            raise PlanError(f"--cap: {missing[0]} is not there yet; start the server once, which makes it: wpinq serve"
-                            f" {file}. Then make the token.")  # fmt: skip
+        ledgers = list(dict.fromkeys(Ledger.path(config.data[name].ledger, file.parent) for name in wanted))
+        if missing := [ledger for ledger in ledgers if not Ledger.exists(ledger)]:
+            raise PlanError(f"--cap: {Ledger.title(missing[0])} is not there yet; start the server once, which makes"
+                            f" it: wpinq serve {file}. Then make the token.")  # fmt: skip
         for ledger in ledgers:
             Ledger.existing(ledger).cap(analyst, amount, chance)
     suffix = "" if amount is None else f", {decimal(amount)} of each budget"

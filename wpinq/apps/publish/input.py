@@ -52,7 +52,7 @@ class Opening:
         if self.unit.choice is not None:
             raise PlanError("data.unit.at_most: 'auto' belongs to a question, [[question]] at_most = 'auto', whose"
                             " epsilon pays for the choice of each period.")  # fmt: skip
-        self.ledger = home / data.ledger
+        self.ledger = Ledger.path(data.ledger, home)
 
     def shown(self, period: Period) -> str:
         """The source of a period, without passwords, which a URL holds before its host or among its parameters."""
@@ -105,7 +105,7 @@ class Opening:
     def _opened(self, allowance: Allowance, table: str) -> Ledger:
         """The ledger, with a table of the period, and with the budget that there is by now: one transaction."""
         self.ledger.parent.mkdir(parents=True, exist_ok=True)
-        total, fixed = allowance.total, not self.ledger.exists() or allowance.budget.per is None
+        total, fixed = allowance.total, not Ledger.exists(self.ledger) or allowance.budget.per is None
         asked = asked_of(allowance.budget, total if fixed else None)
         return Ledger.open(
             self.ledger, name=self._data.name, unit=self.unit.whom, terms=asked, shared=True, tables=[table],

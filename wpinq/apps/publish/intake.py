@@ -35,7 +35,7 @@ from wpinq import Secret
 from wpinq.apps.publish.declared import File
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.state import BusyError
-from wpinq.core import Kind, Reader, Schema, in_columns, polars_type
+from wpinq.core import Kind, Ledger, Reader, Schema, in_columns, polars_type
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.storage import opened, sealed, settle
@@ -117,7 +117,7 @@ class Intake:
     """
 
     def __init__(self, file: File, name: str, home: Path, schema: Schema) -> None:
-        ledger = home / file.data.ledger
+        ledger = Ledger.path(file.data.ledger, home)
         self._place = ledger.with_name(f"{ledger.name}.intake") / name
         apart = file.intake.keys
         self._keys = Keys(self._place / "keys" if apart is None else home / apart)

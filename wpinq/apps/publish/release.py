@@ -152,7 +152,7 @@ class Release:
     def _books(self) -> tuple[Promise, Composition]:
         """What the ledger promises and holds, or would."""
         ledger = self._publisher.opening.ledger
-        if ledger.exists():
+        if Ledger.exists(ledger):
             state = Ledger.existing(ledger).state()
             return state.promise, state.spent
         promise = new_promise(self.file.budget)
@@ -306,7 +306,7 @@ class Release:
     def budget_line(self) -> str:
         """What is left of the budget, and until when that lasts."""
         ledger = self._publisher.opening.ledger
-        if not ledger.exists():
+        if not Ledger.exists(ledger):
             return f"There is no ledger yet. {said(self.file.budget)}"
         promise, spent = self._books()
         costs = [Price.read(one.facts["cost"]) for one in self._publisher.register.records().values()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from wpinq.apps.publish.declared import Data, File
-from wpinq.core import Column, Kind, Schema, declared_kinds
+from wpinq.core import Column, Kind, Ledger, Schema, declared_kinds
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.columns import chosen
@@ -31,7 +31,7 @@ def spooled(file: File, name: str, home: Path) -> Data:
 
 def spool_of(data: Data, name: str, home: Path) -> Path:
     """The directory of a release's spool."""
-    ledger = home / data.ledger
+    ledger = Ledger.path(data.ledger, home)
     return ledger.with_name(f"{ledger.name}.stream") / name
 
 

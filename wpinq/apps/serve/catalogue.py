@@ -18,7 +18,7 @@ from wpinq.apps.publish.input import LIMITLESS
 from wpinq.apps.publish.owners import CALL, hop, unit_of
 from wpinq.apps.scripts.script import load, rehearsed
 from wpinq.apps.serve.config import NAME, Config, Protected
-from wpinq.core import Kind, rendered, settle, sources
+from wpinq.core import Kind, Ledger, rendered, settle, sources
 from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
 from wpinq.protection import protect
@@ -213,8 +213,8 @@ def _protect(config: Config, name: str, version: str | None, data: Mapping[str, 
         PlanError: The table of its owners is stopped.
     """
     file, home = config.data[name], Path(config.home)
-    path = home / file.ledger
-    taken = () if path.exists() else AMOUNTS  # a ledger holds its own, which may have been raised
+    path = Ledger.path(file.ledger, home)
+    taken = () if Ledger.exists(path) else AMOUNTS  # a ledger holds its own, which may have been raised
     words: dict[str, Any] = {**file.form(), **{word: getattr(file, word) for word in taken}}
     unit, owner = unit_of(file.unit, config.data, (name,)), _owner(file, data)
     if owner is not None:

@@ -15,6 +15,7 @@ from wpinq.apps.remote.admin import Content, Edition, Editions, Windows, Windows
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.work_queue import Kept, weight
+from wpinq.core import Ledger
 from wpinq.errors import SourceError
 
 WINDOWS = 1_000
@@ -100,7 +101,7 @@ def _register(call: Call[Any]) -> Register:
         raise RefusedError(403)
     path = Path(config.home) / release_.file
     file = read(path)
-    return Register(path.parent / file.data.ledger, file.name or path.stem)
+    return Register(Ledger.path(file.data.ledger, path.parent), file.name or path.stem)
 
 
 def _published(register: Register) -> dict[str, Record]:

@@ -31,11 +31,11 @@ class RefusedError(LedgerError):
 
 
 OLDER = (
-    "it is older than its head file says: a copy was restored or rows were removed. Put back the newest copy of"
+    "it is older than its head says: a copy was restored or rows were removed. Put back the newest copy of"
     " the ledger and its head together; what was spent since cannot be spent again."
 )
 FORKED = (
-    "its head file belongs to another history: the ledger was forked, or the head was edited or is an older one."
+    "its head belongs to another history: the ledger was forked, or the head was edited or is an older one."
     " Put back the ledger and its head from the same moment, the newest that there is."
 )
 EDITED = (

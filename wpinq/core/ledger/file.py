@@ -28,7 +28,7 @@ from contextlib import closing, contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
 
-from wpinq.core.ledger import chain
+from wpinq.core.ledger import chain, notes
 from wpinq.core.ledger.chain import Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows
 from wpinq.core.ledger.secret import Secret
@@ -47,7 +47,6 @@ PEOPLE = ".people-"
 LOCK_TIMEOUT = 60.0
 CODE = 32
 """Bytes of the code in a lock file."""
-APPEND = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -202,14 +201,11 @@ class FileStore:
 
     def remember(self, code: str) -> None:
         """Add a line to the note of states; what cannot be written is looked up anew."""
-        with suppress(OSError), open(os.open(self._beside(".states"), APPEND, 0o600), "ab", buffering=0) as file:  # noqa: PTH123
-            file.write(f"{code}\n".encode())
+        notes.remember(self.path, code)
 
     def recalls(self, code: str) -> bool:
         """Whether the note of states has the line."""
-        with suppress(OSError):
-            return code.encode() in self._beside(".states").read_bytes().splitlines()
-        return False
+        return notes.recalls(self.path, code)
 
     def _beside(self, end: str) -> Path:
         return self.path.with_name(self.path.name + end)

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from wpinq.core.ledger.accountant import Accountant, Entry
+from wpinq.core.ledger.address import ledger_path, ledger_title
 from wpinq.core.ledger.chain import RefusedError
 from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.cost import ZERO, Cost
 from wpinq.core.ledger.file import PEOPLE
-from wpinq.core.ledger.open import Asked, check_place, joined, opening, placed, warn_of
+from wpinq.core.ledger.open import Asked, check_place, joined, ledger_exists, opening, placed, warn_of
 from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.state import LedgerState, Seal
@@ -37,6 +38,10 @@ class Ledger:
     Safe under threads and processes. Every use verifies new rows and the head, or all rows (`replay.py`).
     """
 
+    path = staticmethod(ledger_path)
+    title = staticmethod(ledger_title)
+    exists = staticmethod(ledger_exists)
+
     def __init__(self, store: Store, secret: Secret) -> None:
         self._store, self._secret = store, secret
         self._accountant = Accountant()
@@ -52,8 +57,8 @@ class Ledger:
         """Open a data set's ledger; make it, its secret and its head where there is none.
 
         Args:
-            path: The ledger's file, with `PATH.secret`, `PATH.head` and `PATH.lock` beside it. None keeps it in the
-                memory of this process.
+            path: The ledger's file, with `PATH.secret`, `PATH.head` and `PATH.lock` beside it, or what `Ledger.path`
+                makes of a URL. None keeps it in the memory of this process.
             name: The data set's name. A ledger may hold several tables of the same people, each by its name.
             unit: The privacy unit, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.

@@ -22,10 +22,11 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wpinq.core.ledger import chain
 from wpinq.core.ledger.accountant import Accountant
+from wpinq.core.ledger.address import address_of
 from wpinq.core.ledger.chain import RefusedError
 from wpinq.core.ledger.cost import ALLOWED
 from wpinq.core.ledger.file import FileStore
@@ -34,6 +35,9 @@ from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.store import MemoryStore, Store
 from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive
+
+if TYPE_CHECKING:
+    from wpinq.core.ledger.postgres import PostgresStore
 
 ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
 
@@ -172,18 +176,38 @@ def placed(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Stor
     if path is None:
         secret = secret or Secret.fresh()
         return MemoryStore(chain.head(secret, None)), secret
-    store = FileStore(path)
+    store = store_at(path)
     if store.fresh and not new:
         raise LedgerError(f"{store.label}: there is none; give a budget to open a new one.")
     return store, store.opened(secret or Secret.from_environment())
 
 
+def store_at(path: Path) -> FileStore | PostgresStore:
+    """The store that a path stands for (`address.py`)."""
+    address = address_of(path)
+    if address is None:
+        return FileStore(path)
+    from wpinq.core.ledger.postgres import PostgresStore  # here: most ledgers are files
+
+    return PostgresStore(address)
+
+
+def ledger_exists(path: Path) -> bool:
+    """Whether there is a ledger.
+
+    Raises:
+        LedgerError: The server of one in a database cannot be asked.
+    """
+    return path.exists() if address_of(path) is None else not store_at(path).fresh
+
+
 def check_place(path: Path) -> None:
     """Refuse a path where there is no ledger; for a data file, name the ledger that is likely meant."""
-    store = FileStore(path)
+    store = store_at(path)
     if store.fresh or store.foreign:
         right = path.with_name(f"{path.name}.ledger")
-        hint = f"the ledger of {path.name} is {right}" if right.exists() else "check the path"
+        hint = "check the path" if address_of(path) is None else "check the URL"
+        hint = f"the ledger of {path.name} is {right}" if right.exists() else hint
         raise LedgerError(f"{store.label}: there is none; {hint}.")
 
 
@@ -194,7 +218,7 @@ def warn_of(ledger: Path | None) -> None:
     they could remove both. Nothing is refused, and what cannot be looked at is not said.
     """
     try:
-        faults = [] if ledger is None else list(_faults(ledger.resolve()))
+        faults = [] if ledger is None or address_of(ledger) else list(_faults(ledger.resolve()))
     except OSError:
         return
     for line in faults:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
+import subprocess
 from hashlib import blake2b
 from pathlib import Path
 from typing import NoReturn
@@ -21,6 +23,8 @@ from wpinq.core.records.fields import Field, encode
 from wpinq.errors import LedgerError
 
 SIZE = 32
+PATIENCE = 60
+"""Seconds that a command may take to print a secret."""
 _DERIVE, _MAC = b"wpinq derive 1", b"wpinq mac 1"
 
 
@@ -94,17 +98,24 @@ class Secret:
 
     @classmethod
     def from_environment(cls) -> Secret | None:
-        """Read the secret from `WPINQ_SECRET` (64 hexadecimal digits) or the file `WPINQ_SECRET_FILE`.
+        """Read the secret from `WPINQ_SECRET` (64 hexadecimal digits), a file, or what a command prints.
+
+        `WPINQ_SECRET_FILE` names the file, of 32 bytes; `WPINQ_SECRET_COMMAND` the command, with its arguments, which
+        no shell reads, and which prints 64 hexadecimal digits: that of a store of keys, for example.
 
         Returns:
-            The secret, or None where neither is set.
+            The secret, or None where none of them is set.
 
         Raises:
-            LedgerError: Both are set, the digits are wrong, or the file is missing or refused.
+            LedgerError: Two are set, the digits are wrong, the file is missing or refused, or the command failed.
         """
-        digits, name = os.environ.get("WPINQ_SECRET"), os.environ.get("WPINQ_SECRET_FILE")
-        if digits is not None and name is not None:
-            raise LedgerError("WPINQ_SECRET and WPINQ_SECRET_FILE are both set; unset one of them.")
+        digits, name, command = (os.environ.get(f"WPINQ_SECRET{end}") for end in ("", "_FILE", "_COMMAND"))
+        if sum(each is not None for each in (digits, name, command)) > 1:
+            raise LedgerError("WPINQ_SECRET, WPINQ_SECRET_FILE, WPINQ_SECRET_COMMAND: two are set; unset one of them.")
+        if command is not None:
+            digits = _printed(command)
+            if not re.fullmatch(r"[0-9a-fA-F]{64}", digits):
+                raise LedgerError("WPINQ_SECRET_COMMAND does not print 64 hexadecimal digits; run it by hand.")
         if digits is not None:
             if not re.fullmatch(r"[0-9a-fA-F]{64}", digits):
                 raise LedgerError("WPINQ_SECRET is not 64 hexadecimal digits; make one with `openssl rand -hex 32`.")
@@ -137,6 +148,19 @@ class Secret:
 
     def __getstate__(self) -> NoReturn:
         raise TypeError("a Secret is never copied or pickled; pass the path of its file instead.")
+
+
+def _printed(command: str) -> str:
+    """What a command prints, without the spaces around it; never shown."""
+    try:
+        done = subprocess.run(  # noqa: S603  the curator's command
+            shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE
+        )
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
+        raise LedgerError("WPINQ_SECRET_COMMAND cannot be run, or takes too long; run it by hand.") from None
+    if done.returncode:
+        raise LedgerError(f"WPINQ_SECRET_COMMAND failed with code {done.returncode}; run it by hand.")
+    return done.stdout.decode("ascii", "replace").strip()
 
 
 def _refused(path: Path, error: OSError) -> LedgerError:

@@ -306,5 +306,5 @@ def test_a_file_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     with pytest.raises(LedgerError, match="chmod"):
         Secret.from_environment()
     monkeypatch.setenv("WPINQ_SECRET", KEY.hex())
-    with pytest.raises(LedgerError, match="both set"):
+    with pytest.raises(LedgerError, match="two are set"):
         Secret.from_environment()

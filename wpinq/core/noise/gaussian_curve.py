@@ -97,7 +97,7 @@ def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
     Source: Bun and Steinke, "Concentrated differential privacy", TCC 2016, arXiv 1605.02065, proposition 1.3.
 
     >>> float(concentrated(Fraction(10**4), Fraction(1, 10**6)))
-    136.3...
+    136.253617...
     """
     logarithm = (int(1 / delta) + 1).bit_length() * Fraction(6932, 10_000)
     larger, smaller = (int(2 * part * 4**SLACK) for part in (epsilon + logarithm, logarithm))

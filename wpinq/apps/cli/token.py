@@ -1,4 +1,4 @@
-"""`wpinq token`: who may ask a server, what, and until when; who may send records to a release at a rate of its own."""
+"""`wpinq token`: who may ask a server, what, and until when; who may send records at a rate of its own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from wpinq.apps.serve.tokens import Grant, Tokens
 
 app = typer.Typer(
-    help="Make, list and revoke the tokens of `wpinq serve`, and of releases that records are sent to.",
+    help="Make, list and revoke the tokens of `wpinq serve`, and of releases and streams that records are sent to.",
     no_args_is_help=True,
 )
 
 File = Annotated[
     Path,
-    typer.Argument(metavar="CONFIG.toml", show_default=False,
-                   help="The file of the server, or of a release with data.listen."),
+    typer.Argument(metavar="CONFIG.toml|INPUT.jsonl", show_default=False,
+                   help="The file of the server, of a release with data.listen, or INPUT of run --listen."),
 ]  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def make(
 ) -> None:  # fmt: skip
     """Make a token and print it, once: only its hash is kept. Without --cap it may only look at what there is.
 
-    For a release that records are sent to, who shows it has its requests counted by it, not by their address.
+    For a release or a file that records are sent to, who shows it has its requests counted by it, not by their address.
     """
     from wpinq.core import Ledger
 
@@ -53,7 +53,7 @@ def make(
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
     if config is None:
         if data or cap or cap_delta or curator:
-            raise PlanError("--data, --cap, --cap-delta and --curator are of servers; this is the file of a release.")
+            raise PlanError("--data, --cap, --cap-delta and --curator are of servers; this file is none of a server.")
         _tell(*tokens.make(analyst, [release], expires))
         return
     wanted = data or list(config.data)
@@ -105,9 +105,13 @@ def revoke(file: File, token: Annotated[str, typer.Argument(help="Its name, as `
 
 
 def _opened(file: Path) -> tuple[Config | None, Tokens, str]:
-    """The file of a server and its tokens; of a release, its tokens and what they are for."""
+    """The file of a server and its tokens; of a release or a stream, its tokens and what they are for."""
     from wpinq.apps.serve.tokens import Tokens, purpose
 
+    if file.suffix == ".jsonl":
+        from wpinq.apps.serve.appending import tokens_beside
+
+        return None, Tokens(tokens_beside(file)), purpose(file.name)
     if _of_release(file):
         from wpinq.apps.publish import Release
 

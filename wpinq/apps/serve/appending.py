@@ -31,6 +31,11 @@ KEY = "idempotency key"
 """The field of a line by which a record is known again; no column of that name is declared."""
 
 
+def tokens_beside(path: Path) -> Path:
+    """Where the tokens of those who send to a file are: no name that a renamed log of it could have."""
+    return path.with_suffix(".tokens")
+
+
 @dataclass
 class Appending:
     """See above. One process appends.
@@ -38,11 +43,20 @@ class Appending:
     Attributes:
         path: The file.
         schema: The columns of records.
+        name: That of the file, which tokens are for.
+        tokens: The file of the tokens that senders may show; None where there was none at the start.
     """
 
     path: Path
     schema: Schema
+    name: str = field(init=False)
+    tokens: Path | None = field(init=False)
     _known: set[str] = field(default_factory=set, repr=False)
+
+    def __post_init__(self) -> None:
+        """Look for tokens."""
+        beside = tokens_beside(self.path)
+        self.name, self.tokens = self.path.name, beside if os.path.lexists(beside) else None
 
     def begin(self) -> None:
         """Make the file where there is none, for its owner alone, and see what it holds.

@@ -15,6 +15,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -154,7 +155,15 @@ class Form:
 
 
 class Store(Protocol):
-    """What makes records durable: an intake, or a file that is followed."""
+    """What makes records durable: an intake, or a file that is followed.
+
+    Attributes:
+        name: What tokens are for.
+        tokens: The file of the tokens that senders may show; None where there are none.
+    """
+
+    name: str
+    tokens: Path | None
 
     def connected(self) -> AbstractContextManager[Any]:
         """What `take` is given."""
@@ -299,7 +308,6 @@ async def _body(request: Request, most: int) -> bytes:
 @contextmanager
 def taking(
     address: str, form: Form, store: Store, clock: Callable[[], dt.datetime], limits: Limits = STANDARD,
-    *, entrance: Pass | None = None,
 ) -> Iterator[Listener]:  # fmt: skip
     """Take records for as long as this lasts.
 
@@ -308,12 +316,12 @@ def taking(
         form: What a record has to look like.
         store: What makes it durable.
         clock: The time.
-        limits: How many and how large requests may be.
-        entrance: How often one may send; by default one address, as often as `limits` say.
+        limits: How many and how large requests may be, by one address or with one token.
 
     Raises:
-        SourceError: It cannot be listened on.
+        SourceError: It cannot be listened on, or the file of tokens cannot be read.
     """
+    entrance = Pass(limits.requests, None if store.tokens is None else Tokens(store.tokens), purpose(store.name))
     host, _, port = address.rpartition(":")
     try:
         listener = listening(Server(host=host.strip("[]"), port=int(port)))
@@ -324,7 +332,7 @@ def taking(
     most = bounded(CONNECTIONS, raised())
     room = Room(most, min(most, OF_ONE) if limits.requests else most)
     config = uvicorn.Config(
-        application(limits, form, writer, entrance or Pass(limits.requests)),
+        application(limits, form, writer, entrance),
         http=type("Connected", (Impatient,), {"room": room}), ws="none",
         loop="asyncio", access_log=False, log_config=None, log_level="error", server_header=False, date_header=False,
         timeout_keep_alive=IDLE, timeout_graceful_shutdown=GRACE, backlog=AT_ONCE, proxy_headers=False, lifespan="off",  # type: ignore[arg-type]
@@ -350,9 +358,5 @@ def of_release(
         SourceError: It cannot be listened on, or the file of tokens cannot be read.
     """
     person = None if file.data.unit is None else file.data.unit.column
-    tokens = None if intake.tokens is None else Tokens(intake.tokens)
-    entrance = Pass(file.intake.requests, tokens, purpose(intake.name))
-    with taking(
-        file.data.listen or "", Form(schema, person), intake, clock, file.intake, entrance=entrance
-    ) as listener:
+    with taking(file.data.listen or "", Form(schema, person), intake, clock, file.intake) as listener:
         yield listener

@@ -14,7 +14,7 @@ import pytest
 from depth import deeper, often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from measurements.test_people_index import COLUMNS, FILTERS, ODD, ROWS, UNITS, contents
+from measurements.test_people_index import COLUMNS, FILTERS, ODD, ROWS, UNITS, contents, held_now
 
 import wpinq
 from wpinq.core import kernels
@@ -95,7 +95,7 @@ def insist_on_the_same(place, rows, unit, filters, columns=COLUMNS):
 def test_what_does_not_fit_in_memory_is_read_part_by_part(tmp_path):
     alone = asked(views_of(tmp_path, index=False))
     gc.collect()  # what other tests left
-    taken = LIMIT._held
+    taken = held_now()
     with small(taken):
         for _ in range(2):
             views = views_of(tmp_path)
@@ -115,7 +115,7 @@ def test_a_question_passes_over_all_parts_of_a_file(tmp_path, monkeypatch):
     seen = []
     true = people_parts.true
     monkeypatch.setattr(people_parts, "true", lambda step, frame: (seen.append(frame.height), true(step, frame))[1])
-    with small(LIMIT._held):
+    with small(held_now()):
         views = views_of(tmp_path)
         for text in ("user1", "nobody"):
             asked(views, where=f"user = '{text}'")

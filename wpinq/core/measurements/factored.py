@@ -1,8 +1,9 @@
-"""A measurement of every epoch up to a last one that is told beforehand, with Gaussian noise."""
+"""Measurements of every epoch with Gaussian noise: up to a last one that is told beforehand, or for ever."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
@@ -13,15 +14,17 @@ import numpy as np
 
 from wpinq.arguments import WHOLE, require
 from wpinq.core.measurements.continual import ContinualMeasurement, refuse_unless_linear
-from wpinq.core.noise import DiscreteGaussian
+from wpinq.core.noise import DiscreteGaussian, endless_sums
 from wpinq.core.noise.accuracy import level_of_each
+from wpinq.core.noise.endless_sums import located
 from wpinq.core.noise.factored_sums import FORM, MOST, PLACES, Running, Whole, factors
-from wpinq.core.noise.gaussian_curve import shift_of
+from wpinq.core.noise.gaussian_curve import shift_of, square_of
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import show_measured
 from wpinq.core.pricing.gaussian_price import moved_squared
 from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.core.pricing.quote import Quote, price
+from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.core.runs.epochs import Epochs
 from wpinq.core.runs.timeline import Timeline
 from wpinq.core.state.table import Ids
@@ -31,15 +34,85 @@ from wpinq.exact import Amount, decimal, exact
 GRID = DiscreteGaussian(Fraction(4) ** PLACES)
 """What normal variables are made of, in both ranks."""
 NUMBER = 1 << 20
-"""No segment has this number: so blocks of words are none of a tree's."""
+"""No segment of a tree has this number or a larger one: so blocks of words are none of a tree's."""
+ENDED = 2
+"""The rank of the noise of sums of segments that have ended; 0 and 1 are those of normal variables."""
+SEGMENTED = "gaussian noise of factored sums of segments"
 
 
-class FactoredMeasurement(ContinualMeasurement):
+class GaussianContinual(ContinualMeasurement):
+    """What both have in common: normal variables that are keyed functions of release, bin and epoch.
+
+    So the noise is the same for ever, in any process, and computed for observed bins alone: some 60 numbers are held
+    for each, and an epoch costs as many steps, or where a bin is first observed, as many for each epoch before, of the
+    segment if there are segments.
+    """
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self._square: Fraction = quote.mechanism.square
+        self._running: dict[bytes, tuple[int, Running]] = {}
+        self._lock = Lock()
+
+    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
+        """Half the width of an interval around an answer; see `ContinualMeasurement.interval`.
+
+        It is that of the normal law, and half a step for rounding.
+
+        Raises:
+            PlanError, NotReadyError: See `ContinualMeasurement.interval`.
+        """
+        rest = float(1 - level_of_each(exact(level, "interval(level=...)"), bins))
+        wide = self._deviation(self._closed_epoch(epoch)) * self._unit
+        return math.ceil(-NormalDist().inv_cdf(rest / 2) * wide + 0.5) / self._unit
+
+    def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
+        """The noise of an epoch for each bin."""
+        with self._lock:
+            return np.array([self._of(epoch, ids[row : row + 1]) for row in range(len(ids))], np.int64)
+
+    def _of(self, epoch: int, bin_: Ids) -> int:
+        """The noise of one bin at an epoch."""
+        raise NotImplementedError
+
+    def _sums(self, number: int, length: int, square: Fraction, epoch: int, bin_: Ids) -> int:
+        """Factored sums of one bin; what they have come to is held, where that is further than before.
+
+        Args:
+            number: Of the blocks of words, from `NUMBER`.
+            length: The horizon of the factors.
+            square: The variance of their normal variables.
+            epoch: Of so many.
+            bin_: Its identity.
+        """
+        held, known = self._running.get(bin_.tobytes(), (number, None))
+        if known is None or held != number or known.epoch > epoch:
+            fresh = Running.begin(factors(length), square)
+            if known is None or held < number:
+                self._running[bin_.tobytes()] = number, fresh
+            known = fresh
+
+        def draw(rank: int, after: int, last: int) -> Whole:
+            return GRID.draw(self._noises, self._blocks(number, rank, np.arange(after + 1, last + 1), bin_))
+
+        return known.at(epoch, draw)
+
+    def _shown(self, terms: str, title: str, at: Iterable[int]) -> str:
+        """The text of `explain`."""
+        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in at]
+        delta = decimal(self.quote.delta)
+        noise = [
+            f"{self.quote.call}(epsilon={decimal(self.epsilon)}, delta={delta}, {terms})  {title}",
+            f"  standard deviation of the noise on a bin: {', '.join(wide)}",
+            f"  each data set pays delta {delta} as well, once for all epochs",
+        ]
+        return show_measured(self.node, self.epsilon, noise=noise)
+
+
+class FactoredMeasurement(GaussianContinual):
     """A charged, noisy histogram of every epoch up to a horizon, from the one that closes after it was made.
 
-    The noise is that of `core/noise/factored_sums.py`, of normal variables that are keyed functions of release, bin and
-    epoch. So it is the same for ever, in any process, and computed for observed bins alone: some 60 numbers are held
-    for each, and an epoch costs as many steps, or where a bin is first observed, as many for each epoch before.
+    The noise is that of `core/noise/factored_sums.py`.
 
     Attributes:
         scale: The standard deviation of the normal variables, in weight; an answer's is `deviation`.
@@ -47,9 +120,7 @@ class FactoredMeasurement(ContinualMeasurement):
 
     def __init__(self, quote: Quote[Any], horizon: int) -> None:
         super().__init__(quote)
-        self._horizon, self._square = horizon, quote.mechanism.square
-        self._running: dict[bytes, Running] = {}
-        self._lock = Lock()
+        self._horizon = horizon
 
     @classmethod
     def quoted_until(
@@ -64,11 +135,7 @@ class FactoredMeasurement(ContinualMeasurement):
         require(horizon, WHOLE, "measure(horizon=...)")
         if not 1 <= horizon <= MOST:
             raise PlanError(f"measure(horizon={horizon}): takes from 1 to {MOST:,} epochs.")
-        if not paid.delta:
-            raise PlanError(
-                "measure(horizon=...): its noise is proved for epsilon= and delta= of a ledger that adds up both; this "
-                "one adds up divergences. Leave horizon= out and take mechanism='geometric'. Nothing was charged."
-            )
+        refuse_divergences(paid, "measure(horizon=...)")
         refuse_unless_linear(survey.steps)
         square = factors(horizon).square * moved_squared(survey) / shift_of(paid.epsilon, paid.delta) ** 2
         noise = DiscreteGaussian(square)
@@ -78,29 +145,11 @@ class FactoredMeasurement(ContinualMeasurement):
             epochs=Epochs(log, survey.root, None), noise=noise,
         )  # fmt: skip
 
-    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
-        """Half the width of an interval around an answer; see `ContinualMeasurement.interval`.
-
-        It is that of the normal law, and half a step for rounding.
-
-        Raises:
-            PlanError, NotReadyError: See `ContinualMeasurement.interval`.
-        """
-        rest = float(1 - level_of_each(exact(level, "interval(level=...)"), bins))
-        wide = self._deviation(self._closed_epoch(epoch)) * self._unit
-        return math.ceil(-NormalDist().inv_cdf(rest / 2) * wide + 0.5) / self._unit
-
     def explain(self) -> str:
         """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
         at = [epoch for epoch in (1, 100, 10_000, 1_000_000) if epoch < self._horizon]
-        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (*at, self._horizon)]
-        paid = f"epsilon={decimal(self.epsilon)}, delta={decimal(self.quote.delta)}"
-        noise = [
-            f"{self.quote.call}({paid}, continual=True, horizon={self._horizon})  gaussian noise of factored sums",
-            f"  standard deviation of the noise on a bin: {', '.join(wide)}",
-            f"  each data set pays delta {decimal(self.quote.delta)} as well, once for all epochs",
-        ]
-        return show_measured(self.node, self.epsilon, noise=noise)
+        terms = f"continual=True, horizon={self._horizon}"
+        return self._shown(terms, "gaussian noise of factored sums", (*at, self._horizon))
 
     def _deviation(self, epoch: int) -> float:
         variance = float(self._square) * factors(self._horizon).deviation(epoch) ** 2
@@ -115,21 +164,67 @@ class FactoredMeasurement(ContinualMeasurement):
             )
         return last
 
-    def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
-        """The noise of an epoch for each bin."""
-        with self._lock:
-            return np.array([self._of(epoch, ids[row : row + 1]) for row in range(len(ids))], np.int64)
+    def _of(self, epoch: int, bin_: Ids) -> int:
+        return self._sums(NUMBER, self._horizon, self._square, epoch, bin_)
+
+
+class EndlessMeasurement(GaussianContinual):
+    """A charged, noisy histogram of every epoch that closes after it was made, for ever, with Gaussian noise.
+
+    The noise is that of `core/noise/endless_sums.py`, which has the proof.
+
+    Attributes:
+        scale: The standard deviation of one answer that was asked alone, in weight; an answer's is `deviation`.
+    """
+
+    @classmethod
+    def quoted(
+        cls, survey: Survey, log: Timeline, paid: Payment, *, name: str | None, analyst: str | None
+    ) -> Quote[ContinualMeasurement]:
+        """Quote it.
+
+        Raises:
+            PlanError: A step of the plan is not linear for each record, it is too late for it, the ledger adds up
+                divergences, or the noise is too wide; see `price`.
+        """
+        refuse_divergences(paid, "measure(continual=True, mechanism='gaussian')")
+        refuse_unless_linear(survey.steps)
+        bins = max(unit.l1 for unit in unit_sensitivities(survey))
+        square = square_of(moved_squared(survey), bins, paid.epsilon, paid.delta)
+        DiscreteGaussian(square * endless_sums.ROOM)
+        noise = DiscreteGaussian(square)
+        return price(
+            survey, paid.epsilon, call="measure", kind=cls, mechanism=noise, fields=(noise.name, endless_sums.FORM),
+            name=name, analyst=analyst, delta=paid.delta, epochs=Epochs(log, survey.root, None), noise=noise,
+        )  # fmt: skip
+
+    def explain(self) -> str:
+        """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
+        return self._shown("continual=True", SEGMENTED, (1, 100, 10_000, 65_000))
+
+    def _deviation(self, epoch: int) -> float:
+        return endless_sums.deviation(self._square, epoch) / self._unit
 
     def _of(self, epoch: int, bin_: Ids) -> int:
-        """The noise of one bin; what it has come to is kept, where that is further than before."""
-        known = self._running.get(bin_.tobytes())
-        if known is None or known.epoch > epoch:
-            fresh = Running.begin(factors(self._horizon), self._square)
-            if known is None:
-                self._running[bin_.tobytes()] = fresh
-            known = fresh
+        """The sums of the segments that have ended, and the segment so far."""
+        at = located(epoch)
+        square = endless_sums.running_square(self._square, at.length)
+        total = self._sums(NUMBER + at.segment, at.length, square, at.epoch, bin_)
+        if at.segment:
+            blocks = self._blocks(NUMBER, ENDED, np.arange(at.segment), bin_)
+            whole = DiscreteGaussian(endless_sums.sum_square(self._square))
+            total += int(whole.draw(self._noises, blocks).sum())
+        return total
 
-        def draw(rank: int, after: int, last: int) -> Whole:
-            return GRID.draw(self._noises, self._blocks(NUMBER, rank, np.arange(after + 1, last + 1), bin_))
 
-        return known.at(epoch, draw)
+def refuse_divergences(paid: Payment, call: str) -> None:
+    """Refuse a ledger that adds up divergences.
+
+    Raises:
+        PlanError: It does; nothing was charged.
+    """
+    if not paid.delta:
+        raise PlanError(
+            f"{call}: its noise is proved for epsilon= and delta= of a ledger that adds up both; this one adds up "
+            "divergences. Take mechanism='geometric', without horizon=. Nothing was charged."
+        )

@@ -212,7 +212,15 @@ def test_what_does_not_fit_is_refused_before_any_charge():
     curves.close()
 
 
-def test_the_law_is_shown_before_and_after_the_charge(capsys):
+@pytest.mark.parametrize("further", [{}, {"horizon": 100}, {"mechanism": "geometric", "delta": None}])
+def test_the_law_is_shown_before_and_after_the_charge(capsys, further):
+    """A quote says how wide the noise is at epochs, and not how wide that of one answer would be."""
     views = live()
-    assert "at epoch 100" in views.measure(**ASKED).explain() and capsys.readouterr().out
+    quote = views.quote(**{**ASKED, **further})
+    text = str(quote)
+    assert "probability 0.95" not in text and "continual=True" in text
+    assert views._data.ledger.spent() == (0, 0)
+    made = views.measure(quote=quote)
+    assert f"{made._deviation(100):,.4g} at epoch 100" in text
+    assert text.splitlines()[1].strip() in made.explain() and capsys.readouterr().out
     views.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
@@ -20,7 +19,6 @@ from wpinq.core.noise.endless_sums import located
 from wpinq.core.noise.factored_sums import FORM, MOST, PLACES, Running, Whole, factors
 from wpinq.core.noise.gaussian_curve import shift_of, square_of
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.explain import show_measured
 from wpinq.core.pricing.gaussian_price import moved_squared
 from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.core.pricing.quote import Quote, price
@@ -29,7 +27,7 @@ from wpinq.core.runs.epochs import Epochs
 from wpinq.core.runs.timeline import Timeline
 from wpinq.core.state.table import Ids
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, decimal, exact
+from wpinq.exact import Amount, exact
 
 GRID = DiscreteGaussian(Fraction(4) ** PLACES)
 """What normal variables are made of, in both ranks."""
@@ -37,7 +35,6 @@ NUMBER = 1 << 20
 """No segment of a tree has this number or a larger one: so blocks of words are none of a tree's."""
 ENDED = 2
 """The rank of the noise of sums of segments that have ended; 0 and 1 are those of normal variables."""
-SEGMENTED = "gaussian noise of factored sums of segments"
 
 
 class GaussianContinual(ContinualMeasurement):
@@ -97,17 +94,6 @@ class GaussianContinual(ContinualMeasurement):
 
         return known.at(epoch, draw)
 
-    def _shown(self, terms: str, title: str, at: Iterable[int]) -> str:
-        """The text of `explain`."""
-        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in at]
-        delta = decimal(self.quote.delta)
-        noise = [
-            f"{self.quote.call}(epsilon={decimal(self.epsilon)}, delta={delta}, {terms})  {title}",
-            f"  standard deviation of the noise on a bin: {', '.join(wide)}",
-            f"  each data set pays delta {delta} as well, once for all epochs",
-        ]
-        return show_measured(self.node, self.epsilon, noise=noise)
-
 
 class FactoredMeasurement(GaussianContinual):
     """A charged, noisy histogram of every epoch up to a horizon, from the one that closes after it was made.
@@ -145,11 +131,17 @@ class FactoredMeasurement(GaussianContinual):
             epochs=Epochs(log, survey.root, None), noise=noise,
         )  # fmt: skip
 
-    def explain(self) -> str:
-        """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
-        at = [epoch for epoch in (1, 100, 10_000, 1_000_000) if epoch < self._horizon]
-        terms = f"continual=True, horizon={self._horizon}"
-        return self._shown(terms, "gaussian noise of factored sums", (*at, self._horizon))
+    @property
+    def _shown_epochs(self) -> tuple[int, ...]:
+        return *(epoch for epoch in super()._shown_epochs if epoch < self._horizon), self._horizon
+
+    @property
+    def _terms(self) -> str:
+        return f"continual=True, horizon={self._horizon}"
+
+    @property
+    def _title(self) -> str:
+        return "gaussian noise of factored sums"
 
     def _deviation(self, epoch: int) -> float:
         variance = float(self._square) * factors(self._horizon).deviation(epoch) ** 2
@@ -198,9 +190,13 @@ class EndlessMeasurement(GaussianContinual):
             name=name, analyst=analyst, delta=paid.delta, epochs=Epochs(log, survey.root, None), noise=noise,
         )  # fmt: skip
 
-    def explain(self) -> str:
-        """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
-        return self._shown("continual=True", SEGMENTED, (1, 100, 10_000, 65_000))
+    @property
+    def _shown_epochs(self) -> tuple[int, ...]:
+        return 1, 100, 10_000, 65_000  # the factors of a longer segment take seconds
+
+    @property
+    def _title(self) -> str:
+        return "gaussian noise of factored sums of segments"
 
     def _deviation(self, epoch: int) -> float:
         return endless_sums.deviation(self._square, epoch) / self._unit

@@ -42,12 +42,12 @@ def released(last):
 RELEASED = released(FAR)
 
 
-def covariance(square, epochs):
+def covariance(square, epochs, spare):
     """Of the answers at some epochs, by the definition."""
     found = np.zeros((len(epochs), len(epochs)))
     for i, first in enumerate(map(located, epochs)):
         for j, second in enumerate(map(located, epochs)):
-            found[i, j] = min(first.segment, second.segment) * float(sum_square(square))
+            found[i, j] = min(first.segment, second.segment) * float(sum_square(square, spare))
             if first.segment > second.segment or first.segment < second.segment:
                 continue
             sums = factors(first.length)
@@ -106,7 +106,7 @@ def test_the_noise_pays_for_all_moves_of_a_unit_once():
     quote = live.map("page").quote(**ASKED)
     live.close()
     needed = (8 / shift_of(Fraction(1), Fraction(TINY))) ** 2
-    assert needed < quote.mechanism.square < needed + 5
+    assert quote.mechanism.square == needed and quote.query._spare == 2
     (paid,) = [cost for _, charge in quote.charges for cost in charge.costs]
     assert (paid.epsilon, paid.delta, paid.rho, paid.under) == (1, Fraction(TINY), 0, ())
 
@@ -151,7 +151,7 @@ def test_all_answers_have_the_law_of_the_sums():
     for _ in range(40):
         views.advance()
     noise = np.stack([measured.observe_many(range(bins), epoch=epoch) for epoch in at]).astype(float)
-    true = covariance(measured.quote.mechanism.square, at)
+    true = covariance(measured.quote.mechanism.square, at, measured._spare)
     assert np.allclose(np.sqrt(np.diag(true)), [measured.deviation(epoch) for epoch in at])
     spread = np.sqrt((np.multiply.outer(np.diag(true), np.diag(true)) + true**2) / bins)
     assert (np.abs(noise @ noise.T / bins - true) < 5 * spread).all()

@@ -169,6 +169,10 @@ class EndlessMeasurement(GaussianContinual):
         scale: The standard deviation of one answer that was asked alone, in weight; an answer's is `deviation`.
     """
 
+    def __init__(self, quote: Quote[Any], spare: int) -> None:
+        super().__init__(quote)
+        self._spare = spare
+
     @classmethod
     def quoted(
         cls, survey: Survey, log: Timeline, paid: Payment, *, name: str | None, analyst: str | None
@@ -181,13 +185,14 @@ class EndlessMeasurement(GaussianContinual):
         """
         refuse_divergences(paid, "measure(continual=True, mechanism='gaussian')")
         refuse_unless_linear(survey.steps)
-        bins = max(unit.l1 for unit in unit_sensitivities(survey))
-        square = square_of(moved_squared(survey), bins, paid.epsilon, paid.delta)
-        DiscreteGaussian(square * endless_sums.ROOM)
-        noise = DiscreteGaussian(square)
+        bins, moved = max(unit.l1 for unit in unit_sensitivities(survey)), moved_squared(survey)
+        noise = DiscreteGaussian(moved / shift_of(paid.epsilon, paid.delta) ** 2)
+        DiscreteGaussian(noise.square * endless_sums.ROOM)
+        spare = math.ceil(square_of(moved, bins, paid.epsilon, paid.delta) - noise.square)
         return price(
-            survey, paid.epsilon, call="measure", kind=cls, mechanism=noise, fields=(noise.name, endless_sums.FORM),
-            name=name, analyst=analyst, delta=paid.delta, epochs=Epochs(log, survey.root, None), noise=noise,
+            survey, paid.epsilon, call="measure", kind=partial(cls, spare=spare), mechanism=noise,
+            fields=(noise.name, endless_sums.FORM, spare), name=name, analyst=analyst, delta=paid.delta,
+            epochs=Epochs(log, survey.root, None), noise=noise,
         )  # fmt: skip
 
     @property
@@ -199,7 +204,7 @@ class EndlessMeasurement(GaussianContinual):
         return "gaussian noise of factored sums of segments"
 
     def _deviation(self, epoch: int) -> float:
-        return endless_sums.deviation(self._square, epoch) / self._unit
+        return endless_sums.deviation(self._square, epoch, self._spare) / self._unit
 
     def _of(self, epoch: int, bin_: Ids) -> int:
         """The sums of the segments that have ended, and the segment so far."""
@@ -208,7 +213,7 @@ class EndlessMeasurement(GaussianContinual):
         total = self._sums(NUMBER + at.segment, at.length, square, at.epoch, bin_)
         if at.segment:
             blocks = self._blocks(NUMBER, ENDED, np.arange(at.segment), bin_)
-            whole = DiscreteGaussian(endless_sums.sum_square(self._square))
+            whole = DiscreteGaussian(endless_sums.sum_square(self._square, self._spare))
             total += int(whole.draw(self._noises, blocks).sum())
         return total
 

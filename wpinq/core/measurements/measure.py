@@ -151,7 +151,7 @@ def measure(
         horizon: With `continual` and mechanism="gaussian", epsilon and delta: the last epoch that is answered, by the
             source's numbers. Noise grows with its logarithm: at (1, 1e-6) the deviation is 20 at most for 10^5 epochs,
             and 23.1 for 10^6 (`core/noise/factored_sums.py`). Without it every epoch is answered, and the deviation is
-            29.2 at epoch 10^5 and 31.6 at 10^6 (`core/noise/endless_sums.py`).
+            29.4 at epoch 10^5 and 31.7 at 10^6 (`core/noise/endless_sums.py`).
 
     Raises:
         ExactnessError: An amount is not a finite number above zero, or there is none.

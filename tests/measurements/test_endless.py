@@ -161,6 +161,18 @@ def test_all_answers_have_the_law_of_the_sums():
     views.close()
 
 
+def test_noise_after_several_ended_segments_has_the_law_of_the_sums():
+    """Of 1,500 bins, without waiting for the epochs; each covariance fails for one key in 10^5."""
+    views, bins, at = live(), 1500, [250, 272, 273, 300]
+    measured = views.measure(**ASKED)
+    ids = np.random.default_rng(1).integers(0, 2**63, (bins, 2)).astype(np.uint64)
+    noise = np.stack([measured._noise(epoch, ids) for epoch in at]).astype(float)
+    true = covariance(measured.quote.mechanism.square, at, measured._spare)
+    spread = np.sqrt((np.multiply.outer(np.diag(true), np.diag(true)) + true**2) / bins)
+    assert (np.abs(noise @ noise.T / bins - true) < 5 * spread).all()
+    views.close()
+
+
 # ------------------------------------------------------------------ for ever
 
 

@@ -173,15 +173,31 @@ class ContinualMeasurement(Measurement):
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
-        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (1, 100, 10_000, 1_000_000)]
-        delta = decimal(self.quote.delta) if self.quote.delta else ""
-        paid = f"epsilon={decimal(self.epsilon)}{delta and f', delta={delta}'}"
-        noise = [
-            f"{self.quote.call}({paid}, continual=True)  noise of the nodes of counting trees",
-            f"  standard deviation of the noise on a bin: {', '.join(wide)}",
-            *([f"  each data set pays delta {delta} as well, once for all epochs"] if delta else []),
-        ]
+        noise = self.noise_lines()
+        if self.quote.delta:
+            noise.append(f"  each data set pays delta {decimal(self.quote.delta)} as well, once for all epochs")
         return show_measured(self.node, self.epsilon, noise=noise)
+
+    def noise_lines(self) -> list[str]:
+        """What adds noise, and how wide it is at some epochs, in two lines; for quotes too."""
+        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in self._shown_epochs]
+        delta = f", delta={decimal(self.quote.delta)}" if self.quote.delta else ""
+        return [
+            f"{self.quote.call}(epsilon={decimal(self.epsilon)}{delta}, {self._terms})  {self._title}",
+            f"  standard deviation of the noise on a bin: {', '.join(wide)}",
+        ]
+
+    @property
+    def _shown_epochs(self) -> tuple[int, ...]:
+        return 1, 100, 10_000, 1_000_000
+
+    @property
+    def _terms(self) -> str:
+        return "continual=True"
+
+    @property
+    def _title(self) -> str:
+        return "noise of the nodes of counting trees"
 
     def _no_changes(self) -> Changes:
         return Changes(lambda: Histogram(self.node.schema, self.key_owner.identity_key, self.node.held.array))

@@ -204,6 +204,9 @@ class Quote(Generic[C_co]):
             self.epsilon, self.scale, self.node.resolution, self.sensitivities,
             mechanism=getattr(self.mechanism, "name", ""), often=often,
         )  # fmt: skip
+        widths = getattr(self.query, "noise_lines", None) if self.epochs is not None and self in _priced else None
+        if widths is not None:  # noise of every epoch, which is wider than that of one answer
+            lines[:2] = widths()
         lines += [*bias_lines(self.node), *(published_lines(self.node, self.mechanism) if self._releases else ())]
         try:
             lines += [_pays(item) for item in self.prices]

@@ -24,7 +24,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
 
@@ -32,9 +32,8 @@ from wpinq.core.ledger import chain, notes
 from wpinq.core.ledger.chain import Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import Pages
+from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, trouble
 from wpinq.core.records.fields import encode
-from wpinq.errors import LedgerError, WpinqError
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
 VERSION = 3
@@ -44,7 +43,6 @@ ENDS = ("", *(f".{end}" for end in _DOTTED), "-wal", "-shm", "-journal")
 """Suffixes of the files that belong to a ledger, and of the ledger itself."""
 PEOPLE = ".people-"
 """Stands behind its name in that of a file with the records of a version by person (`core/runs/people_file.py`)."""
-LOCK_TIMEOUT = 60.0
 CODE = 32
 """Bytes of the code in a lock file."""
 
@@ -243,21 +241,8 @@ class FileStore:
             finally:
                 os.close(descriptor)
 
-    @contextmanager
-    def _trouble(self) -> Iterator[None]:
-        """Turn errors into messages that name the ledger and the remedy, without SQLite's text on the contents."""
-        try:
-            yield
-        except RefusedError as refused:
-            raise LedgerError(f"{self.label}: {refused}") from None
-        except WpinqError:
-            raise
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # whose message quotes what is damaged
-            advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
-            raise LedgerError(f"{self.label}: {advice}.") from None
-        except OSError as error:
-            advice = "it needs a directory that is writable and has room"
-            raise LedgerError(f"{self.label}: {error.strerror}; {advice}.") from None
+    def _trouble(self) -> AbstractContextManager[None]:
+        return trouble(self.label, sqlite3.Error, _advice, "it needs a directory that is writable and has room")
 
 
 class FilePages:
@@ -321,6 +306,10 @@ class FilePages:
     def adopt(self, head: Head) -> None:
         """Replace the head file."""
         chain.write_head(self._head, head)
+
+
+def _advice(error: Exception) -> str:
+    return f"{_ADVICE.get(getattr(error, 'sqlite_errorcode', 0) & 0xFF, _DAMAGED)}."
 
 
 def _same(descriptor: int, path: Path) -> bool:

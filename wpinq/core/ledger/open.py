@@ -177,7 +177,7 @@ def placed(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Stor
         secret = secret or Secret.fresh()
         return MemoryStore(chain.head(secret, None)), secret
     store = store_at(path)
-    if store.fresh and not new:
+    if not new and store.fresh:
         raise LedgerError(f"{store.label}: there is none; give a budget to open a new one.")
     return store, store.opened(secret or Secret.from_environment())
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,10 +32,8 @@ from wpinq.core.ledger.address import Address
 from wpinq.core.ledger.anchor import Anchor
 from wpinq.core.ledger.chain import Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows, packed
-from wpinq.core.ledger.file import LOCK_TIMEOUT
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import Pages
-from wpinq.errors import LedgerError, WpinqError
+from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, trouble
 
 if TYPE_CHECKING:
     import psycopg
@@ -44,11 +42,6 @@ FORMAT = 1
 """The format of the tables; no other is read."""
 _PAGE = 1000
 _LEAST = -(2**63)
-_TABLES = (
-    "CREATE SCHEMA {schema}",
-    "CREATE TABLE {schema}.entries (number bigint PRIMARY KEY, body text NOT NULL, mac bytea NOT NULL)",
-    "CREATE TABLE {schema}.head (format bigint NOT NULL, number bigint NOT NULL, mac bytea NOT NULL)",
-)
 _GONE = (
     "the database holds no ledger of this name any more, and this client has seen one: put back the newest state of the"
     " database. To forget what was spent and begin anew, remove {path} too."
@@ -112,7 +105,7 @@ class PostgresStore:
                     if self._anchor.seen() is not None:
                         raise RefusedError(_GONE.format(path=self._anchor.path))
                     head = chain.head(secret_given, None)
-                    for statement in _TABLES:
+                    for statement in server.MADE:
                         connection.execute(statement.format(schema=schema))
                     connection.execute(f"INSERT INTO {schema}.head VALUES (%s, %s, %s)", [FORMAT, *_values(head)])  # noqa: S608  a name of ours
                     _commit(connection)
@@ -160,21 +153,10 @@ class PostgresStore:
             server.check_durable(connection, self._address.may_lose)
             yield connection
 
-    @contextmanager
-    def _trouble(self) -> Iterator[None]:
-        """Turn errors into messages that name the ledger and the remedy, without the server's text."""
-        psycopg = server.driver(self.label)
-        try:
-            yield
-        except RefusedError as refused:
-            raise LedgerError(f"{self.label}: {refused}") from None
-        except WpinqError:
-            raise
-        except (psycopg.Error, UnicodeDecodeError) as error:
-            raise LedgerError(f"{self.label}: {server.advice(error)}") from None
-        except OSError as error:
-            advice = f"its anchor {self.path} needs a directory that is writable and has room"
-            raise LedgerError(f"{self.label}: {error.strerror}; {advice}.") from None
+    def _trouble(self) -> AbstractContextManager[None]:
+        failures = server.driver(self.label).Error
+        missing = f"its anchor {self.path} needs a directory that is writable and has room"
+        return trouble(self.label, failures, server.advice, missing)
 
 
 class PostgresPages:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from wpinq.core.ledger.chain import RefusedError
-from wpinq.core.ledger.file import LOCK_TIMEOUT
+from wpinq.core.ledger.store import LOCK_TIMEOUT
 from wpinq.errors import ExtraError
 
 if TYPE_CHECKING:
@@ -67,6 +67,12 @@ SELECT c.relname, c.relkind::text, c.relpersistence::text, c.relrowsecurity,
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname IN ('entries', 'head') ORDER BY c.relname
 """
+MADE = (
+    "CREATE SCHEMA {schema}",
+    "CREATE TABLE {schema}.entries (number bigint PRIMARY KEY, body text NOT NULL, mac bytea NOT NULL)",
+    "CREATE TABLE {schema}.head (format bigint NOT NULL, number bigint NOT NULL, mac bytea NOT NULL)",
+)
+"""What makes the tables of a ledger."""
 _TABLES = [
     ("entries", "r", "p", False, False, "number bigint, body text, mac bytea", True),
     ("head", "r", "p", False, False, "format bigint, number bigint, mac bytea", False),

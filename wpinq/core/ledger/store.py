@@ -4,16 +4,41 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from wpinq.core.ledger.chain import Head, Row
+from wpinq.core.ledger.chain import Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows, packed
 from wpinq.core.ledger.secret import Secret
-from wpinq.errors import LedgerError
+from wpinq.errors import LedgerError, WpinqError
+
+LOCK_TIMEOUT = 60.0
+"""Seconds until a lock that somebody holds is given up."""
+
+
+@contextmanager
+def trouble(label: str, failures: type[Exception], advice: Callable[[Exception], str], missing: str) -> Iterator[None]:
+    """Turn errors into messages that name the ledger and the remedy, never with a store's text on the contents.
+
+    Args:
+        label: What the ledger is called.
+        failures: What the store raises.
+        advice: What to do about one of them, or about text that is none.
+        missing: What to do where files cannot be read or written.
+    """
+    try:
+        yield
+    except RefusedError as refused:
+        raise LedgerError(f"{label}: {refused}") from None
+    except WpinqError:
+        raise
+    except (failures, UnicodeDecodeError) as error:  # whose message quotes what is damaged
+        raise LedgerError(f"{label}: {advice(error)}") from None
+    except OSError as error:
+        raise LedgerError(f"{label}: {error.strerror}; {missing}.") from None
 
 
 class Pages(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
@@ -68,9 +69,9 @@ class GaussianContinual(ContinualMeasurement):
         with self._lock:
             return np.array([self._of(epoch, ids[row : row + 1]) for row in range(len(ids))], np.int64)
 
+    @abstractmethod
     def _of(self, epoch: int, bin_: Ids) -> int:
         """The noise of one bin at an epoch."""
-        raise NotImplementedError
 
     def _sums(self, number: int, length: int, square: Fraction, epoch: int, bin_: Ids) -> int:
         """Factored sums of one bin; what they have come to is held, where that is further than before.
@@ -187,7 +188,7 @@ class EndlessMeasurement(GaussianContinual):
         refuse_unless_linear(survey.steps)
         bins, moved = max(unit.l1 for unit in unit_sensitivities(survey)), moved_squared(survey)
         noise = DiscreteGaussian(moved / shift_of(paid.epsilon, paid.delta) ** 2)
-        DiscreteGaussian(noise.square * endless_sums.ROOM)
+        DiscreteGaussian(noise.square * endless_sums.ROOM)  # refuses what could not be drawn, before any charge
         spare = math.ceil(square_of(moved, bins, paid.epsilon, paid.delta) - noise.square)
         return price(
             survey, paid.epsilon, call="measure", kind=partial(cls, spare=spare), mechanism=noise,

@@ -6,6 +6,7 @@ In rho each path and part pays its share of the movement. Epsilon and delta of w
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -84,9 +85,14 @@ def costs_at_once(survey: Survey, epsilon: Fraction, delta: Fraction) -> dict[Da
 
 
 def gaussian_lines(
-    survey: Survey, noise: DiscreteGaussian, often: str, epsilon: Fraction, delta: Fraction
-) -> list[str]:
-    """What a measurement with Gaussian noise costs each data set and is worth, for `explain` and quotes."""
+    survey: Survey, noise: DiscreteGaussian, often: str, epsilon: Fraction, delta: Fraction, *,
+    widths: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
+    """What a measurement with Gaussian noise costs each data set and is worth, for `explain` and quotes.
+
+    Args:
+        widths: Replaces the lines about the noise of one answer.
+    """
     resolution = survey.root.resolution
     if delta:
         terms = f"epsilon={short(epsilon)}, delta={decimal(delta)}"
@@ -101,10 +107,13 @@ def gaussian_lines(
         f"and one bin by at most {short(largest)}" if largest < whole else "and nothing says that one bin moves by less"
     )
     half = noise.half_width(Fraction(95, 100)) / resolution
-    return [
+    wide = [
         f"measure({terms})  gaussian noise of standard deviation {rounded(float(noise.scale) / resolution)}",
         f"  noise moves a bin by {rounded(noise.mean() / resolution)} on average, and by at most {rounded(half)} with "
         "probability 0.95",
+    ]
+    return [
+        *(widths or wide),
         f"  one unit moves all bins by at most {short(whole)} together, {spread}",
         *(f"  data set {data.name!r}: {cost}{often}" for data, cost in costs.items()),
     ]

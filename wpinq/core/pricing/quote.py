@@ -197,22 +197,28 @@ class Quote(Generic[C_co]):
         return _known(replace(self, **changes))
 
     def __str__(self) -> str:
-        survey = Survey.of(self.node)
+        survey, widths = Survey.of(self.node), self._widths()
         often = how_often(survey)
-        delta = self.payment.delta
-        lines = gaussian_lines(survey, self.mechanism, often, self.epsilon, delta) if self.gaussian else cost_lines(
-            self.epsilon, self.scale, self.node.resolution, self.sensitivities,
-            mechanism=getattr(self.mechanism, "name", ""), often=often,
-        )  # fmt: skip
-        widths = getattr(self.query, "noise_lines", None) if self.epochs is not None and self in _priced else None
-        if widths is not None:  # noise of every epoch, which is wider than that of one answer
-            lines[:2] = widths()
+        if self.gaussian:
+            lines = gaussian_lines(survey, self.mechanism, often, self.epsilon, self.payment.delta, widths=widths)
+        else:
+            lines = cost_lines(
+                self.epsilon, self.scale, self.node.resolution, self.sensitivities,
+                mechanism=getattr(self.mechanism, "name", ""), noise=widths, often=often,
+            )  # fmt: skip
         lines += [*bias_lines(self.node), *(published_lines(self.node, self.mechanism) if self._releases else ())]
         try:
             lines += [_pays(item) for item in self.prices]
         except LedgerError as error:
             lines.append(f"  what is left is not known: {error}")
         return "\n".join(lines)
+
+    def _widths(self) -> Sequence[str]:
+        """The lines about noise of every epoch, which is wider than that of one answer; none where there are none."""
+        if self.epochs is None or self not in _priced:
+            return ()
+        lines: Sequence[str] = getattr(self.query, "noise_lines", list)()
+        return lines
 
     def __repr__(self) -> str:
         return str(self)

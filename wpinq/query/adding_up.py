@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from wpinq.core.measurements.answer import Answer
@@ -17,8 +16,9 @@ from wpinq.core.operators.map import Map
 from wpinq.core.plan.node import Node, fingerprints, sources
 from wpinq.core.records.bins import Blocks
 from wpinq.errors import PlanError
+from wpinq.postprocess.degrees.posterior.law import NoiseTerm
 from wpinq.postprocess.margins import consistent as least_squares
-from wpinq.query.rows import Move, added_up
+from wpinq.query.rows import Move, added_up, observed
 from wpinq.query.statement import Statement
 
 CALL = "consistent"
@@ -88,10 +88,10 @@ class AddingUp:
         if not isinstance(node, Map) or keys is None:
             raise PlanError(f"{CALL}(...): takes counts by columns, and a key is computed; compute it by derive=.")
         groups = self.groups.whole.unique(maintain_order=True)
-        values = np.asarray(self.counted[0].observe_many(groups if groups.width > 1 else groups.to_series()), float)
+        values = observed(self.counted[0], groups).cast(pl.Float64).to_numpy()
         named = groups.rename(dict(zip(groups.columns, keys, strict=True))) if keys else groups.select([])
-        scale = float(self.counted[0].scale)
-        return Margin(node.source, keys, named, values, scale if self.counted[0].gaussian else scale * math.sqrt(2))
+        noise = NoiseTerm(float(self.counted[0].scale), 1, self.counted[0].gaussian)
+        return Margin(node.source, keys, named, values, noise.stddev)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Margin:
     records: Node
     keys: tuple[str, ...]
     groups: pl.DataFrame
-    values: np.ndarray[Any, np.dtype[np.float64]]
+    values: npt.NDArray[np.float64]
     deviation: float
 
     @property
@@ -161,7 +161,7 @@ def consistent(*answers: Answer) -> tuple[Answer, ...]:
     return tuple(part.moved(partial(_replaced, values)) for part, values in zip(parts, moved, strict=True))
 
 
-def _agreed(margins: Sequence[Margin]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _agreed(margins: Sequence[Margin]) -> npt.NDArray[np.float64]:
     """The counts of all margins, one after the other, as least squares have them."""
     keys = list(dict.fromkeys(key for margin in margins for key in margin.keys))
     frames = []
@@ -175,7 +175,7 @@ def _agreed(margins: Sequence[Margin]) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def _replaced(
-    values: np.ndarray[Any, np.dtype[np.float64]], groups: pl.DataFrame, counts: Sequence[pl.Series], *_: object
+    values: npt.NDArray[np.float64], groups: pl.DataFrame, counts: Sequence[pl.Series], *_: object
 ) -> list[pl.Series]:
     """The one count of an answer, replaced, with the ends of its interval as they were."""
     return [pl.Series(counts[0].name, values), *counts[1:]]

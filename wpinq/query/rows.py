@@ -112,14 +112,15 @@ def _counts(
     """Each count of each group, and the ends of its interval."""
     result = []
     for index, (item, half) in enumerate(zip(counted, halves, strict=True)):
-        count = pl.Series(f"count {index}", _observed(item, groups))
+        count = pl.Series(f"count {index}", observed(item, groups))
         if statement.stepped is not None:
             count = _difference(item, groups, count, statement.stepped)
         result += [count, (count - half).alias(f"low count {index}"), (count + half).alias(f"high count {index}")]
     return result
 
 
-def _observed(item: Measurement, groups: pl.DataFrame) -> pl.Series:
+def observed(item: Measurement, groups: pl.DataFrame) -> pl.Series:
+    """The noisy count of each group."""
     return pl.Series(item.observe_many(groups if groups.width > 1 else groups.to_series()))
 
 
@@ -128,7 +129,7 @@ def _difference(item: Measurement, groups: pl.DataFrame, count: pl.Series, step:
     has_next = (pl.col(step) >= 1) & (pl.col(step) < 2**63 - 1)
     following = groups.with_columns(pl.when(has_next).then(pl.col(step) + 1).otherwise(pl.col(step)))
     known = groups.select(has_next.fill_null(value=False)).to_series()
-    return count - pl.select(pl.when(known).then(_observed(item, following)).otherwise(0)).to_series()
+    return count - pl.select(pl.when(known).then(observed(item, following)).otherwise(0)).to_series()
 
 
 def _named(numbers: Sequence[Sequence[pl.Series]], kinds: Sequence[Kind]) -> list[pl.Series]:

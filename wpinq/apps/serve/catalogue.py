@@ -27,7 +27,6 @@ from wpinq.sources.owned import read_way
 if TYPE_CHECKING:
     from wpinq.apps.scripts.script import Dataflow
     from wpinq.collection import Collection
-    from wpinq.core import Ledger
 
 AMOUNTS = ("budget", "delta", "rho", "accounting")
 PLAN = 20_000

@@ -100,14 +100,15 @@ def once(effort: float) -> Result:
 
 def threshold(effort: float) -> Result:
     """A bin that one unit alone is in is published with no more probability than delta, whatever the noise is."""
-    bins, frame = round(DRAWS * effort), pl.DataFrame({"bin": range(round(DRAWS * effort))})
-    laplace_ = protect(frame, BUDGET, delta="1/2", name="alone", version="1").measure(1)
+    bins = round(DRAWS * effort)
+    frame = pl.DataFrame({"bin": range(bins)})
+    by_laplace = protect(frame, BUDGET, delta="1/2", name="alone", version="1").measure(1)
     words: dict[str, Any] = {"rho": BUDGET, "delta": "1/2", "name": "alone", "version": "1"}
-    gaussian_ = protect(frame, **words).measure(rho=Fraction(1, 50), mechanism="gaussian")
+    by_gauss = protect(frame, **words).measure(rho=Fraction(1, 50), mechanism="gaussian")
     mean = float(DELTA) * bins
     most = mean + math.sqrt(3 * mean * math.log(1 / ALARM))  # Chernoff, for a share of 1 or less above the mean
     texts, problems = [], []
-    for noise, counts in (("geometric", laplace_), ("Gaussian", gaussian_)):
+    for noise, counts in (("geometric", by_laplace), ("Gaussian", by_gauss)):
         published = len(counts.release(delta=DELTA).frame)
         text = f"{noise} noise publishes {published:,} of {bins:,} bins of one record each"
         texts.append(text)

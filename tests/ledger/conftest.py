@@ -81,6 +81,17 @@ def spend() -> Callable[..., bool]:
 
 
 @pytest.fixture
+def full(opened: Callable[..., Ledger], spend: Callable[..., bool], place: Path) -> Path:
+    """A ledger with charges of 0.5 in all, a seal and a cap: 8 rows."""
+    ledger = opened()
+    for number in range(5):
+        spend(ledger, number)
+    ledger.seal("00000001", "1", b"digest")
+    ledger.cap("ada", Fraction(1, 2))
+    return place
+
+
+@pytest.fixture
 def spender() -> Callable[..., Any]:
     """Start `spender.py` in a process of its own; it prints JSON."""
 

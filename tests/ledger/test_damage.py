@@ -32,17 +32,6 @@ def keep(place: Path, where: Path, ends: tuple[str, ...] = ENDS) -> Path:
     return where / place.name
 
 
-@pytest.fixture
-def full(opened: Open, spend: Spend, place: Path) -> Path:
-    """A ledger with charges of 0.5 in all, a seal and a cap."""
-    ledger = opened()
-    for number in range(5):
-        spend(ledger, number)
-    ledger.seal("00000001", "1", b"digest")
-    ledger.cap("ada", Fraction(1, 2))
-    return place
-
-
 def edit(place: Path, *statements: str) -> None:
     connection = sqlite3.connect(place, isolation_level=None)
     for statement in statements:

@@ -25,17 +25,6 @@ def place(in_database: Path) -> Path:
 
 
 @pytest.fixture
-def full(opened: Open, spend: Spend, place: Path) -> Path:
-    """A ledger with charges of 0.5 in all, a seal and a cap: 8 rows."""
-    ledger = opened()
-    for number in range(5):
-        spend(ledger, number)
-    ledger.seal("00000001", "1", b"digest")
-    ledger.cap("ada", Fraction(1, 2))
-    return place
-
-
-@pytest.fixture
 def edit(url: str, database: str) -> Edit:
     """What an administrator does, in the ledger's schema."""
 

@@ -8,18 +8,16 @@ import pytest
 from depth import deep
 from hypothesis import given
 from hypothesis import strategies as st
+from measurements.test_factored import ASKED, TINY, insist_on_the_same_for_ever, live
 from scipy.stats import binom
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
 from wpinq.core.noise import endless_sums
 from wpinq.core.noise.endless_sums import Place, deviation, located, running_square, sum_square
 from wpinq.core.noise.factored_sums import factors
 from wpinq.core.noise.gaussian_curve import shift_of
 from wpinq.errors import BudgetError, PlanError
 
-TINY = "1e-6"
-ASKED = {"epsilon": 1, "delta": TINY, "mechanism": "gaussian", "continual": True}
 FAR = 272
 """Epochs of the matrices: two segments."""
 
@@ -140,10 +138,6 @@ def test_it_is_nearer_than_a_binary_tree_with_gaussian_noise(last, bar):
 # ------------------------------------------------------------------ the law
 
 
-def live(**given):
-    return wpinq.live({"page": "integer"}, budget=10, delta="1e-5", secret=Secret(bytes(range(32))), **given)
-
-
 def test_all_answers_have_the_law_of_the_sums():
     """Covariances of six epochs over 1,500 bins, and intervals; each fails for one key in 10^5."""
     views, bins, at = live(), 1500, [1, 9, 16, 17, 30, 40]
@@ -177,25 +171,7 @@ def test_noise_after_several_ended_segments_has_the_law_of_the_sums():
 
 
 def test_it_is_the_same_in_whatever_order_and_after_a_restart(tmp_path):
-    place = {"ledger": tmp_path / "l", "recover": tmp_path / "r"}
-    views = live(**place)
-    measured = views.measure(**ASKED)
-    for epoch in range(1, 20):
-        views.send([(epoch % 3,)])
-        views.advance()
-        if epoch == 6:
-            later = views.measure(**ASKED)
-    asked = [(epoch, one) for epoch in (19, 7, 16, 17, 9) for one in (0, 1, 7)]
-    found = {(epoch, one): measured.observe(one, epoch=epoch) for epoch, one in asked}
-    assert {(epoch, one): later.observe(one, epoch=epoch) for epoch, one in reversed(asked)} == found
-    assert views._data.ledger.spent() == (1, Fraction(TINY)), "once for all epochs"
-    views.close()
-    again = live(**place)
-    measured = again.measure(**ASKED)
-    again.resume()
-    again.advance()
-    assert {(19, one): measured.observe(one, epoch=19) for one in (0, 1, 7)}.items() <= found.items()
-    again.close()
+    insist_on_the_same_for_ever(tmp_path, (19, 7, 16, 17, 9), **ASKED)
 
 
 def test_it_shares_no_noise_with_other_names_and_horizons():

@@ -146,27 +146,35 @@ def test_all_answers_have_the_law_of_the_factors():
 # ------------------------------------------------------------------ for ever
 
 
-def test_it_is_the_same_in_whatever_order_and_when_it_is_made_again_later(tmp_path):
-    """Also after a restart, whose process has come to no epoch yet."""
-    place = {"ledger": tmp_path / "l", "recover": tmp_path / "r"}
+def insist_on_the_same_for_ever(tmp_path, epochs, **asked):
+    """Whatever is asked first, if it is measured again later, and after a restart, whose process is at no epoch yet.
+
+    Args:
+        epochs: Those that are asked about, the last one first.
+    """
+    place, last = {"ledger": tmp_path / "l", "recover": tmp_path / "r"}, epochs[0]
     views = live(**place)
-    measured = views.measure(**ASKED, horizon=100)
-    for epoch in range(1, 13):
+    measured = views.measure(**asked)
+    for epoch in range(1, last + 1):
         views.send([(epoch % 3,)])
         views.advance()
         if epoch == 6:
-            later = views.measure(**ASKED, horizon=100)
-    asked = [(epoch, one) for epoch in (12, 7, 9) for one in (0, 1, 7)]
-    found = {(epoch, one): measured.observe(one, epoch=epoch) for epoch, one in asked}
-    assert {(epoch, one): later.observe(one, epoch=epoch) for epoch, one in reversed(asked)} == found
+            later = views.measure(**asked)
+    cells = [(epoch, key) for epoch in epochs for key in (0, 1, 7)]
+    answers = {(epoch, key): measured.observe(key, epoch=epoch) for epoch, key in cells}
+    assert {(epoch, key): later.observe(key, epoch=epoch) for epoch, key in reversed(cells)} == answers
     assert views._data.ledger.spent() == (1, Fraction(TINY)), "once for all epochs"
     views.close()
     again = live(**place)
-    measured = again.measure(**ASKED, horizon=100)
+    measured = again.measure(**asked)
     again.resume()
     again.advance()
-    assert {(12, one): measured.observe(one, epoch=12) for one in (0, 1, 7)}.items() <= found.items()
+    assert {(last, key): measured.observe(key, epoch=last) for key in (0, 1, 7)}.items() <= answers.items()
     again.close()
+
+
+def test_it_is_the_same_in_whatever_order_and_when_it_is_made_again_later(tmp_path):
+    insist_on_the_same_for_ever(tmp_path, (12, 7, 9), **ASKED, horizon=100)
 
 
 def test_other_horizons_names_and_bins_have_noise_of_their_own():

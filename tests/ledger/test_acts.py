@@ -28,10 +28,10 @@ def acts(monkeypatch):
         with locked(self, secret) as pages:
             yield pages
 
-    def committed(self, rows, head):
+    def committed(self, rows, changes, head):
         count["commits"] += 1
         count["rows"] += len(rows)
-        commit(self, rows, head)
+        commit(self, rows, changes, head)
 
     def durable(descriptor):
         count["fsyncs"] += 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wpinq.core.ledger import Ledger
+from wpinq.core.ledger import Change, Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import LedgerError
 
@@ -83,11 +83,12 @@ def test_attack_20_every_edit_is_refused_at_the_next_charge_and_the_next_open(
 
 
 def test_attack_20_truncated_anywhere(full: Path, opened: Open) -> None:
+    opened().change(Change("periods", "2026", "{}"))
     whole = full.read_bytes()
     for size in {0, 1, 15, 16, 99, 100, len(whole) - 1, *range(0, len(whole), 127)}:
         full.write_bytes(whole[:size])
         with pytest.raises(LedgerError):
-            opened()
+            opened().side("periods")
     full.write_bytes(whole)
     assert opened().remaining() == Fraction(1, 2)
 
@@ -186,7 +187,7 @@ def test_attack_20_a_head_made_up_for_an_older_copy_is_refused(
     connection.close()
     spend(opened(), 9)
     shutil.copy2(old, full)
-    beside(full, ".head").write_text(f"wpinq-head 1 {number} {code.hex()}\n")
+    beside(full, ".head").write_text(f"wpinq-head 2 {number} 0 {'00' * 32} {code.hex()}\n")
     with pytest.raises(LedgerError, match="another history"):
         opened()
 

@@ -14,7 +14,7 @@ import pytest
 from depth import deep
 from ledger import test_begin, test_ledger, test_together
 
-from wpinq.core.ledger import Charge, Cost, Ledger, charge_all
+from wpinq.core.ledger import Change, Charge, Cost, Ledger, charge_all
 from wpinq.core.ledger.address import Address, ledger_path
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import BudgetError, ExtraError, LedgerError
@@ -247,5 +247,8 @@ def test_a_user_who_may_not_is_refused_in_one_line(opened: Open, spend: Spend, u
         owner.execute(f"GRANT USAGE ON SCHEMA {schema} TO {name}")
         owner.execute(f"GRANT SELECT, INSERT ON {schema}.entries TO {name}")
         owner.execute(f"GRANT SELECT, UPDATE ON {schema}.head TO {name}")
-    assert spend(opened(ledger_path(theirs)), 2), "these rights are enough"
+        owner.execute(f"GRANT SELECT, INSERT, DELETE ON {schema}.side TO {name}")
+    mine = opened(ledger_path(theirs))
+    assert spend(mine, 2), "these rights are enough"
+    mine.change(Change("periods", "site 2026", "{}"))
     assert opened(ledger_path(url)).spent()[0] == Fraction(2, 10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from serving import serving, written
 import wpinq
 from wpinq.apps.cli import main
 from wpinq.apps.publish import Release
+from wpinq.apps.publish.files import found
+from wpinq.apps.publish.sinks.directory import Directory
+from wpinq.apps.publish.sinks.place import Edition
 from wpinq.core import Ledger
-from wpinq.errors import BudgetError, LedgerError
+from wpinq.errors import BudgetError, LedgerError, SourceError
 
 NOW = dt.datetime(2026, 11, 22, 6, tzinfo=dt.UTC)
 
@@ -74,7 +78,7 @@ def test_a_table_of_a_database_may_have_its_ledger_in_it(url: str, database: str
     assert wpinq.budget(url).left == Fraction(1, 2)
 
 
-def test_a_release_publishes_each_period_once_and_its_register_lies_beside_the_anchor(views: Path, url: str) -> None:
+def test_a_release_publishes_each_period_once_and_no_file_holds_its_password(views: Path, url: str) -> None:
     file = {
         "data": {"source": "views/{date}.csv", "unit": {"column": "user", "at_most": 3}, "ledger": url},
         "budget": {"epsilon": 30},
@@ -100,6 +104,48 @@ def test_a_release_publishes_each_period_once_and_its_register_lies_beside_the_a
     assert len(written) > 10
     assert not [path for path in written if b"pass-word" in path.read_bytes()], "no file holds what a URL holds"
     assert "pass-word" not in repr(release().plan("2026-11-21"))
+
+
+def test_a_release_goes_on_at_another_client_where_one_was_lost(
+    views: Path, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The register is the ledger's: each client knows what the others have published, and what may be spent still."""
+    sql = "SELECT page, COUNT(*) AS views FROM data GROUP BY page"
+    file = {
+        "data": {"source": "views/{date}.csv", "unit": {"column": "user", "at_most": 3}, "ledger": url},
+        "budget": {"epsilon": 4, "per": "day"},
+        "question": [{"name": "views", "sql": sql, "keys": [f"/p{n}" for n in range(6)], "epsilon": 3, "plot": False}],
+    }
+
+    def client(name: str, release: str = "site") -> Release:
+        home = tmp_path / name
+        if not home.exists():
+            shutil.copytree(views.parent, home / "views")
+        monkeypatch.setenv("WPINQ_STATE", str(home / "state"))
+        return Release({**file, "sink": [{"directory": f"{release}/{{date}}"}]}, release, home, clock=lambda: NOW)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Directory, "deliver", refused)
+        with pytest.raises(SourceError, match="lost on its way"):
+            client("first").run("2026-11-21")
+    files = next((tmp_path / "first" / "state").glob("*.published/site/2026-11-21"))
+    with pytest.warns(RuntimeWarning, match="from now on it notices"):
+        second = client("second")
+        assert [each.stage for each in second.status()] == ["computed"]
+    assert second.run("2026-11-21").done == "published"
+    delivered = found(tmp_path / "second" / "site" / "2026-11-21")
+    assert len(delivered) > 4
+    assert delivered.items() <= found(files).items()
+    assert client("first").run("2026-11-21").done == "was published before"
+    assert second.verify("2026-11-21") == []
+    assert wpinq.budget(url).left == 1, "charged once"
+    for name in ("first", "second"):
+        with pytest.raises(BudgetError, match="costs epsilon 3, and 1 is left in 2026-11-21"):
+            client(name, "more").run("2026-11-21")
+
+
+def refused(place: Directory, edition: Edition) -> None:
+    raise SourceError(f"{edition.period.name}: lost on its way")
 
 
 def test_a_server_has_its_ledger_there(url: str, tmp_path: Path) -> None:

@@ -87,12 +87,12 @@ def test_no_epoch_closes_while_a_query_of_it_is_charged(monkeypatch):
     live.send([("a",)])
     closed, charge_all = [], charged.charge_all
 
-    def slowly(requests, pins):
+    def slowly(*given):
         one = threading.Thread(target=lambda: closed.append(live.advance()))
         one.start()
         one.join(0.2)
         assert not closed
-        return charge_all(requests, pins)
+        return charge_all(*given)
 
     monkeypatch.setattr(charged, "charge_all", slowly)
     made = live.measure(80)

@@ -58,7 +58,7 @@ RECORD_PLAY = {
         "tests/measurements/test_selection_threshold.py"),
     "double spending: no charge": Plant(
         "record-play: double spending", "what is measured is not charged",
-        f"{MEASURED}query.py", "    charge_all(distinct(request for quote in quotes for request in quote.charges), pins)", "    ...",
+        f"{MEASURED}query.py", "    charge_all(distinct(request for quote in quotes for request in quote.charges), pins, changes)", "    ...",
         f"{BUDGET}test_rule_24_epsilon_is_what_it_costs"),
     "double spending: one by one": Plant(
         "record-play: double spending", "a query that does not fit is charged in part",
@@ -230,7 +230,7 @@ STORES = {
     "no anchor": Plant("store", "what this client has seen is not compared", POSTGRES,
                        "                self._anchor.check(pages, secret, seen)\n", "", f"{DATABASE}_damage.py"),
     "anchor back": Plant("store", "an anchor goes back", "wpinq/core/ledger/anchor.py",
-                         "seen is None or head.number > seen.number", "True", f"{DATABASE}_damage.py"),
+                         "seen is None or (head.number, head.turn) > (seen.number, seen.turn)", "True", f"{DATABASE}_damage.py"),
     "anchor first": Plant("store", "the anchor is ahead of the database", POSTGRES,
                           "        _commit(self._connection)\n        self._anchor.keep(head)\n\n    def adopt",
                           "        self._anchor.keep(head)\n        _commit(self._connection)\n\n    def adopt", f"{DATABASE}_cuts.py"),
@@ -247,6 +247,19 @@ STORES = {
                           "sync_state NOT IN ('sync', 'quorum')", "sync_state NOT IN ('sync', 'quorum', 'async')", f"{DATABASE}_servers.py"),
     "triggers": Plant("store", "triggers are not looked at", "wpinq/core/ledger/server.py",
                       "WHERE t.tgrelid = c.oid AND NOT t.tgisinternal", "WHERE false", f"{DATABASE}_damage.py"),
+    "table edited": Plant("store", "a side table is read whatever its digest says", "wpinq/core/ledger/side.py",
+                          "        if digest is not None and not compare_digest(", "        if False and not compare_digest(", f"{LEDGER}test_side.py"),
+    "table of the past": Plant("store", "a turn that is older than the head is taken", "wpinq/core/ledger/chain.py",
+                               "or stored.turn > max(turns):", "or False:", f"{LEDGER}test_side.py"),
+    "table apart": Plant("store", "rows of one moment go with tables of another", "wpinq/core/ledger/chain.py",
+                         'secret.mac("ledger head", encode(number, mac, turn, code))', 'secret.mac("ledger head", encode(number, mac))',
+                         f"{LEDGER}test_side.py"),
+    "table decided": Plant("store", "two that decided by one state both write", "wpinq/core/ledger/transaction.py",
+                           "        if change.basis is not None and change.basis !=", "        if False and change.basis !=", f"{LEDGER}test_side.py"),
+    "table first": Plant("store", "a table is written where its charge does not fit", "wpinq/core/ledger/several.py",
+                         "        charged: dict[ChargeKey, bool] = {}\n",
+                         "        for ledger, change in changes:\n            transactions[ledger._store.key].change(change)\n            transactions[ledger._store.key].commit()\n        charged: dict[ChargeKey, bool] = {}\n",
+                         f"{LEDGER}test_side.py"),
 }  # fmt: skip
 """Of a ledger in PostgreSQL."""
 

@@ -29,12 +29,12 @@ def test_the_register(tmp_path):
     register.enter(Record("2026", "year", "begun", "v", "d", {"cost": 1}, ("a note",)))
     register.refuse("2025", "now", "why")
     refused = 0
-    for _ in flipped(tmp_path / "ledger.periods", 150):
+    for _ in flipped(tmp_path / "ledger", 150):
         for call in (register.records, register.refusals, lambda: register.alerted("low")):
             try:
                 call()
             except LedgerError as error:
-                assert str(error).startswith(str(tmp_path / "ledger.periods"))
+                assert str(error).startswith(f"ledger {tmp_path / 'ledger'}")
                 refused += 1
     assert refused > 100
     assert list(register.records()) == ["2026"]

@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from contextlib import closing
+from fractions import Fraction
 
 import pytest
 from depth import deep
@@ -11,6 +12,7 @@ from tests.publish.test_release import PAGES, release, wrote
 from tests.servers import postgres
 from wpinq.apps.cli import main
 from wpinq.apps.publish.files import found
+from wpinq.core import Ledger
 from wpinq.errors import PlanError, WpinqError
 
 DAY = "2026-11-21"
@@ -75,6 +77,34 @@ def test_a_sink_that_was_added_gets_what_was_published_before(tmp_path):
     assert said(site.deliver(DAY)) == ["delivered again to sqlite out.db"]
     assert [period for period, *_ in rows(tmp_path)] == [DAY] * len(PAGES)
     assert site.verify(DAY) == []
+
+
+def test_files_that_are_gone_are_computed_again_as_they_were_for_nothing(tmp_path, monkeypatch):
+    """Also where the ledger has gone on meanwhile: what the evidence says of it is of then."""
+    site = made(tmp_path, SINKS, 20)
+    kept = tmp_path / "ledger.published" / "site" / "2026-11-20"
+    files = found(kept)
+    wrote(tmp_path, 21)
+    assert site.run(DAY).done == "published"
+    Ledger.existing(tmp_path / "ledger").raise_budget(Fraction(40))
+    spent = Ledger.existing(tmp_path / "ledger").spent()
+    for lost in (kept, tmp_path / "out" / "2026-11-20"):
+        shutil.rmtree(lost)
+    site = release(tmp_path, sink=SINKS, question=[QUESTION], budget={"epsilon": 40})
+    assert "delivered again to directory" in said(site.deliver("2026-11-20"))[0]
+    assert found(kept) == files
+    assert found(tmp_path / "out" / "2026-11-20").items() <= files.items()
+    assert Ledger.existing(tmp_path / "ledger").spent() == spent
+    assert site.verify("2026-11-20") == []
+    shutil.rmtree(kept)
+    with monkeypatch.context() as patch:
+        patch.setattr("platform.python_version", lambda: "4.0.0")
+        assert "another wpinq, Python or library" in said(site.deliver("2026-11-20"))[0]
+    assert not kept.exists()
+    path = tmp_path / "views" / "2026-11-20.csv"
+    path.write_text(path.read_text() + "new,/p1\n")
+    assert "other records than were published" in said(site.deliver("2026-11-20"))[0]
+    assert not kept.exists()
 
 
 def test_rows_that_were_lost_come_back_and_some_that_are_there_are_left(tmp_path):

@@ -66,42 +66,60 @@ def test_a_flipped_byte_of_any_file_is_told(site, tmp_path):
 
 
 def test_every_column_of_every_entry_of_the_register_is_told(site, tmp_path):
-    register = tmp_path / "ledger.periods"
-    whole = register.read_bytes()
-    columns = ("release", "period", "every", "stage", "version", "definition", "facts", "notes", "code")
-    for column in columns:
-        with closing(sqlite3.connect(register)) as made, made:
-            (text,) = made.execute(f"SELECT CAST({column} AS BLOB) FROM periods").fetchone()
-            for changed in flips(text, max(len(text) // 4, 1)):
-                made.execute(f"UPDATE periods SET {column} = CAST(? AS TEXT)", (changed,))
-                made.commit()
-                assert told(site), column
-        made.close()
-        register.write_bytes(whole)
-    for change in ("DELETE FROM periods", "DELETE FROM lists", "UPDATE lists SET code = x'00'",
-                   "UPDATE periods SET facts = NULL", "ALTER TABLE periods DROP COLUMN code"):  # fmt: skip
-        with closing(sqlite3.connect(register)) as made, made:
+    ledger = tmp_path / "ledger"
+    whole = ledger.read_bytes()
+    for name in ("periods", ""):
+        for column in ("name", "key", "text"):
+            with closing(sqlite3.connect(ledger)) as made, made:
+                query = f"SELECT CAST({column} AS BLOB) FROM side WHERE name = ?"
+                (text,) = made.execute(query, (name,)).fetchone()
+            for changed in flips(text, max(len(text) // 4, 1)) if text else [b"x"]:
+                with closing(sqlite3.connect(ledger)) as made, made:
+                    made.execute(f"UPDATE side SET {column} = CAST(? AS TEXT) WHERE name = ?", (changed, name))
+                assert told(site), (name, column)
+                ledger.write_bytes(whole)
+    for change in ("DELETE FROM side WHERE name = 'periods'", "DELETE FROM side", "DELETE FROM side WHERE name = ''",
+                   "UPDATE side SET text = x'00' WHERE name = 'periods'", "ALTER TABLE side ADD COLUMN more",
+                   "INSERT INTO side VALUES ('periods', '[\"site\", \"2026-11-20\"]', '{}')",
+                   "INSERT INTO side VALUES ('', 'more', '{}')"):  # fmt: skip
+        with closing(sqlite3.connect(ledger)) as made, made:
             made.execute(change)
-        made.close()
         assert told(site), change
         with pytest.raises(LedgerError):
             site.status()
-        register.write_bytes(whole)
+        ledger.write_bytes(whole)
     assert told(site) == []
 
 
+def test_entries_of_the_past_are_told_although_they_are_whole(site, tmp_path):
+    """Without an entry a stretch of time would seem to have spent less: all tables of an older moment are refused."""
+    ledger = tmp_path / "ledger"
+    with closing(sqlite3.connect(ledger)) as made, made:
+        made.execute("ATTACH ? AS past", (str(tmp_path / "past"),))
+        made.execute("CREATE TABLE past.side AS SELECT * FROM side")
+    wrote(tmp_path, 20)
+    site.run("2026-11-20")
+    with closing(sqlite3.connect(ledger)) as made, made:
+        made.execute("ATTACH ? AS past", (str(tmp_path / "past"),))
+        made.execute("DELETE FROM side")
+        made.execute("INSERT INTO side SELECT * FROM past.side")
+    for use in (site.status, lambda: site.run("2026-11-20"), site.funds):
+        with pytest.raises(LedgerError, match="older than its head says"):
+            use()
+
+
 def test_a_flipped_byte_of_the_register_is_told_or_changes_no_entry(site, tmp_path):
-    register = tmp_path / "ledger.periods"
-    whole = register.read_bytes()
+    ledger = tmp_path / "ledger"
+    whole = ledger.read_bytes()
     entries = site._publisher.register.everybody()
     for changed in flips(whole, 997):
-        register.write_bytes(changed)
+        ledger.write_bytes(changed)
         try:
             assert site._publisher.register.everybody() == entries
         except LedgerError as error:
             assert "\n" not in str(error)
             assert "not foreseen" not in str(error)
-    register.write_bytes(whole)
+    ledger.write_bytes(whole)
 
 
 def test_evidence_that_says_other_costs_is_told_although_its_digest_fits(site, tmp_path):
@@ -114,12 +132,11 @@ def test_evidence_that_says_other_costs_is_told_although_its_digest_fits(site, t
             text = (place / name).read_text()
             assert old in text
             (place / name).write_text(text.replace(old, new))
-    with closing(sqlite3.connect(tmp_path / "ledger.periods")) as made, made:
-        facts = json.loads(made.execute("SELECT facts FROM periods").fetchone()[0])
-        facts["digest"] = digest(found(kept))
-        made.execute("UPDATE periods SET facts = ?", (json.dumps(facts),))
-    made.close()
-    with pytest.raises(LedgerError, match="does not fit the ledger's secret"):
+    with closing(sqlite3.connect(tmp_path / "ledger")) as made, made:
+        entry = json.loads(made.execute("SELECT text FROM side WHERE name = 'periods'").fetchone()[0])
+        entry["facts"]["digest"] = digest(found(kept))
+        made.execute("UPDATE side SET text = ? WHERE name = 'periods'", (json.dumps(entry),))
+    with pytest.raises(LedgerError, match="do not fit its secret"):
         site.verify(DAY)
 
 
@@ -161,10 +178,10 @@ def test_verify_charges_nothing_and_no_code_is_published(site, tmp_path):
     before = charged()
     assert told(site) == []
     assert charged() == before
-    with closing(sqlite3.connect(tmp_path / "ledger.periods")) as made, made:
-        codes = [code.hex() for (code,) in made.execute("SELECT code FROM periods UNION SELECT code FROM lists")]
-    made.close()
-    assert len(codes) == 2
+    with closing(sqlite3.connect(tmp_path / "ledger")) as made, made:
+        turn = json.loads(made.execute("SELECT text FROM side WHERE name = ''").fetchone()[0])
+    codes = [turn["before"], turn["code"], *turn["digests"].values()]
+    assert len(codes) > 2
     for path in (tmp_path / "out" / DAY).iterdir():
         assert not any(code.encode() in path.read_bytes() for code in codes)
 
@@ -195,9 +212,9 @@ def acts(monkeypatch):
         for work in after:
             work()
 
-    def committed(self, more, head):
+    def committed(self, more, changes, head):
         rows[-1] += len(more)
-        commit(self, more, head)
+        commit(self, more, changes, head)
 
     monkeypatch.setattr(FileStore, "locked", counted)
     monkeypatch.setattr(FilePages, "commit", committed)
@@ -205,15 +222,17 @@ def acts(monkeypatch):
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda one: one.get("accounting") or one.get("per") or "pure")
-def test_a_period_is_four_transactions(budget, acts, tmp_path):
-    """It is opened, with its table and budget; charged, with what its version holds; sealed; and read as evidence."""
+def test_of_nine_transactions_of_a_period_five_write(budget, acts, tmp_path):
+    """It is opened, with table and budget; charged, with what its version holds and with its entry; sealed; entered as
+    computed, and as published. The others read: the periods before each of these, and the state for the evidence."""
     rows, _ = acts
     made = release(tmp_path, budget=budget, question=[QUESTION, {**QUESTION, "name": "more", "epsilon": "1/2"}])
     for day, opening in ((20, 2), (21, 1 + ("per" in budget))):
         wrote(tmp_path, day)
         rows.clear()
         assert made.run(f"2026-11-{day}").done == "published"
-        assert rows == [opening, 3, 2, 0]
+        assert [many for many in rows if many] == [opening, 3, 2]
+        assert len(rows) == 9
     rows.clear()
     assert made.run(DAY).done == "was published before"
     assert set(rows) == {0}

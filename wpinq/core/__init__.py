@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from wpinq.core.functions.traced.trace import Formula
     from wpinq.core.ledger.accountant import Entry
     from wpinq.core.ledger.budget import Allowance, allowances, caps, code_of_row, left_line
+    from wpinq.core.ledger.chain import Change
     from wpinq.core.ledger.charge import Charge
     from wpinq.core.ledger.cost import Composition, write_amount
     from wpinq.core.ledger.file import ENDS
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
     from wpinq.core.records.bins import bin_blocks, bin_frame
     from wpinq.core.records.clocks import instant_of
-    from wpinq.core.records.fields import encode
     from wpinq.core.records.kinds import declared_kinds
     from wpinq.core.records.reader import Reader
     from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
@@ -73,6 +73,7 @@ _NAMES = {
     "core.functions.traced.trace": "Formula",
     "core.ledger.accountant": "Entry",
     "core.ledger.budget": "Allowance allowances caps code_of_row left_line",
+    "core.ledger.chain": "Change",
     "core.ledger.charge": "Charge",
     "core.ledger.cost": "Composition write_amount",
     "core.ledger.file": "ENDS",
@@ -97,7 +98,6 @@ _NAMES = {
     "core.pricing.privacy_cost": "GAUSSIAN Terms",
     "core.records.bins": "bin_blocks bin_frame",
     "core.records.clocks": "instant_of",
-    "core.records.fields": "encode",
     "core.records.kinds": "declared_kinds",
     "core.records.reader": "Reader",
     "core.records.schema": "Column Kind Schema in_columns polars_type",

@@ -40,7 +40,8 @@ class Known:
         definition: A digest of what is asked.
         period: The period.
         data: Its records, of which nothing but public facts is told.
-        began: When the period was begun, and what was spent by then.
+        began: When the period was begun, and what was spent by then. Of one that was computed before, all facts: what
+            they say of the ledger of then stays.
     """
 
     release: str
@@ -53,6 +54,8 @@ class Known:
 
 INTERVALS = "intervals"
 """What a Parquet file tells of which columns hold the ends of which intervals."""
+OF_THEN = ("by itself", "budget", "ledger")
+"""Facts of the state of a ledger, which goes on."""
 FACTS, REPORT, PAGE, ENTRY = "evidence.json", "report.md", "report.html", "registry.json"
 
 
@@ -151,7 +154,7 @@ def _facts(known: Known, questions: Sequence[Asked], answers: Mapping[str, Answe
     file, data, period, state = known.file, known.data, known.period, known.data.ledger.state()
     price, promise, spent = sum((priced.price for priced in questions), Price()), state.promise, state.spent
     epsilon, delta = price.promised(promise)
-    return {
+    facts = {
         "title": f"{file.about.title or known.release}, {period.name}",
         "release": known.release,
         "period": {"name": period.name, "start": str(period.start), "end": str(period.end), "zone": file.period.zone},
@@ -165,9 +168,9 @@ def _facts(known: Known, questions: Sequence[Asked], answers: Mapping[str, Answe
         "budget": {
             "promise": promise.text, "accounting": promise.accounting, "in words": said(file.budget),
             "rho" if promise.accounting == RHO else "epsilon": str(promise.budget), "delta": str(promise.failing),
-            "spent before": known.began["spent before"], "spent after": str(spent.epsilon),
+            "spent before": known.began.get("spent before"), "spent after": str(spent.epsilon),
             "delta spent after": str(spent.delta),
-            **({"sums before": known.began["sums before"], "sums after": state.told} if spent.curves else {}),
+            **({"sums before": known.began.get("sums before"), "sums after": state.told} if spent.curves else {}),
         },
         "questions": [_question(priced, answers[priced.question.name]) for priced in questions],
         "records": {"version": data.version},
@@ -176,6 +179,7 @@ def _facts(known: Known, questions: Sequence[Asked], answers: Mapping[str, Answe
         "wpinq": installed(),
         "python": platform.python_version(),
     }  # fmt: skip
+    return {name: known.began.get(name, fact) if name in OF_THEN else fact for name, fact in facts.items()}
 
 
 def _question(priced: Asked, answer: Answered) -> dict[str, Any]:

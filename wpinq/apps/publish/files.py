@@ -1,4 +1,4 @@
-"""The files of a period: written whole or not at all, beside the register and by directory sinks."""
+"""The files of a period: written whole or not at all, beside the ledger and by directory sinks."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
@@ -103,6 +103,7 @@ class Publisher:
         Raises:
             PlanError, SourceError, BudgetError, LedgerError, HeldError, ChangedError: It is not published.
         """
+        self.register.refresh()
         self._refuse(period)
         record = self.register.records().get(period.name)
         fresh = record is None or record.stage == "begun"
@@ -119,7 +120,7 @@ class Publisher:
             what = "; ".join(record.notes)
             raise HeldError(f"{period.name}: held back: {what}. Look at {self.register.files / period.name}; to publish"
                             f" it, say --accept. It is charged already.")  # fmt: skip
-        edition = self.edition(period)
+        edition = self._whole(period)
         for sink in self.places:
             sink.deliver(edition)
         self.register.enter(replace(record, stage="published"))
@@ -141,7 +142,7 @@ class Publisher:
         record = self.register.records().get(period.name)
         if record is None or record.stage != "published":
             raise PlanError(f"{period.name}: was not published, so it cannot be delivered again; run it.")
-        edition, delivered, refused = self.edition(period), list[str](), list[str]()
+        edition, delivered, refused = self._whole(period), list[str](), list[str]()
         for sink in self.places:
             if sink.differs(edition) is None:
                 continue
@@ -198,6 +199,34 @@ class Publisher:
             raise SourceError(f"{period.name}: its files in {self.register.files} are missing or were changed.")
         return Edition(self.name, period, restored(files), files)
 
+    def _whole(self, period: Period) -> Edition:
+        """What was computed for a period; where its files are not on this machine, it is computed again, for nothing.
+
+        Raises:
+            SourceError: They were changed, or the records, or what computes them, are not those of then.
+            ChangedError: The records are others.
+        """
+        record, folder = self.register.records().get(period.name), self.register.files / period.name
+        if record is not None and not folder.exists() and self.opening.intake is None:
+            _, questions = self.asked_again(period, record)
+            commit([quote for question in questions for quote in question.quotes])
+            (data,) = {data: None for question in questions for quote in question.quotes for data in quote.sources}
+            facts, files = self._composed(period, data, questions, record)
+            if facts["digest"] != record.facts["digest"]:
+                raise SourceError(f"{period.name}: its files are not in {self.register.files}, and what is computed now"
+                                  " is not what was: another wpinq, Python or library computed them. Run it where they"
+                                  " are.")  # fmt: skip
+            put(folder, files, "publish", 0o700)
+        return self.edition(period)
+
+    def _composed(
+        self, period: Period, data: DataSet, questions: list[Asked], began: Record
+    ) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The facts and files of a period whose questions are charged."""
+        answers = {each.question.name: each.answer() for each in questions}
+        known = Known(self.name, self.file, self.definition, period, data, began.facts)
+        return compose(known, questions, answers)
+
     def _refuse(self, period: Period) -> None:
         """Refuse a period that cannot be: not over yet, before the first, or across others that are published."""
         now, zone = self.clock(), self.file.period.zone
@@ -233,28 +262,25 @@ class Publisher:
                 raise SourceError(nulls)
             warnings.warn(nulls, RuntimeWarning, stacklevel=2)
         price = sum((each.price for each in priced), Price())
-        began, before = self._began(period, data, price)
+        began = self._began(period, data, price)
         try:
             allowance.insist(price, Price.read(began.facts[BEFORE]), promise)
             insist_on_room(priced)
-            self.register.enter(began)  # what it costs counts from here on, wherever this process is killed
+            entry = [(data.ledger, change) for change in self.register.entry(began, decided=True)]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # of what is charged again, which was asked for
-                commit([quote for each in priced for quote in each.quotes])
+                commit([quote for each in priced for quote in each.quotes], entry)
+            self.register.refresh()
         except BudgetError as error:
-            self.register.enter(before)
             self.register.refuse(period.name, self._now(), str(error))
             raise
-        answers = {each.question.name: each.answer() for each in priced}
-        known = Known(self.name, self.file, self.definition, period, data, began.facts)
-        facts, files = compose(known, priced, answers)
+        facts, files = self._composed(period, data, priced, began)
         folder = self.register.files / period.name
         shutil.rmtree(
             folder, ignore_errors=True
         )  # of a process that was killed before it entered them; nobody has them
         put(folder, files, "publish", 0o700)
-        tables = {name: table for each in answers.values() for name, table in each.tables.items() if
-                  not name.endswith(LOSS)}  # fmt: skip
+        tables = {name: table for name, table in restored(files, ends=True).items() if not name.endswith(LOSS)}
         notes = tuple(doubts(list(columns(tables, naming_of(facts))), self._past(period), self.file.checks))
         facts = {**facts, BEFORE: began.facts[BEFORE]}
         record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
@@ -299,21 +325,16 @@ class Publisher:
         tables = [(name, *table, answer.abouts[name]) for answer in answers for name, table in answer.tables.items()]
         return {file: content for table in tables for file, content in tabled(*table).items()}
 
-    def _began(self, period: Period, data: DataSet, price: Price) -> tuple[Record, Record]:
-        """When a period was begun, once, so that its evidence says the same however often it is computed.
-
-        Returns:
-            Its record with what it costs, and the one that holds if nothing is charged for that.
-        """
-        old, version = self.register.records().get(period.name), data.version
-        same = old
+    def _began(self, period: Period, data: DataSet, price: Price) -> Record:
+        """When a period was begun, once, so that its evidence says the same however often it is computed."""
+        same, version = self.register.records().get(period.name), data.version
         if same is None or (same.version, same.definition) != (version, self.definition):
             earlier, known = Price() if same is None else paid(same), data.ledger.known
             same = Record(period.name, period.every, "begun", version, self.definition, {
                 "at": self._now(), "spent before": str(known.spent.epsilon), BEFORE: earlier.facts,
                 **({"sums before": known.told} if known.spent.curves else {}),
             })  # fmt: skip
-        return replace(same, facts={BEFORE: Price().facts, **same.facts, COST: price.facts}), old or same
+        return replace(same, facts={BEFORE: Price().facts, **same.facts, COST: price.facts})
 
     def _same(self, period: Period, questions: list[Asked]) -> None:
         """Refuse questions that were charged for the period by another Python or wpinq, which may compute others."""

@@ -203,8 +203,8 @@ class Release:
     def deliver(self, period: str | None = None) -> Iterator[Outcome | WpinqError]:
         """Deliver what was published to each sink that lacks it: one that was lost, or that was added since.
 
-        It reads no record and charges nothing: the files beside the register are delivered. What a sink has already is
-        left as it is; killed anywhere, it is done again.
+        It charges nothing and reads no record: the files beside the ledger are delivered. Those that are gone are
+        computed again first. What a sink has already is left as it is; killed anywhere, it is done again.
 
         Args:
             period: Its name; by default all that were published. One that cannot be delivered stops no other.

@@ -1,9 +1,9 @@
 """Whether a published period is what was charged, computed and delivered: its files, its sinks, its costs, its answers.
 
-Each entry of the register has a code under the ledger's secret, and holds a digest of all files of the period. So what
-was changed since, by somebody without the secret, shows: a file beside the register, a file or a row of a sink, an
-entry. What the evidence says of costs is compared with what the questions cost and with the rows of the ledger, and the
-tables with a new computation.
+The register is covered by the codes of the ledger, and each entry holds a digest of all files of the period. So what
+was changed since, by somebody without the secret, shows: a file beside the ledger, a file or a row of a sink, an entry.
+What the evidence says of costs is compared with what the questions cost and with the rows of the ledger, and the tables
+with a new computation.
 """
 
 from __future__ import annotations

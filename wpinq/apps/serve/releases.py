@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -101,7 +102,13 @@ def _register(call: Call[Any]) -> Register:
         raise RefusedError(403)
     path = Path(config.home) / release_.file
     file = read(path)
-    return Register(Ledger.path(file.data.ledger, path.parent), file.name or path.stem)
+    return _register_of(Ledger.path(file.data.ledger, path.parent), file.name or path.stem)
+
+
+@lru_cache(64)
+def _register_of(ledger: Path, name: str) -> Register:
+    """The register, whose ledger is opened once."""
+    return Register(ledger, name)
 
 
 def _published(register: Register) -> dict[str, Record]:

@@ -2,6 +2,7 @@
 
 from wpinq.core.ledger.accountant import Entry
 from wpinq.core.ledger.budget import Allowance, allowances, caps
+from wpinq.core.ledger.chain import Change
 from wpinq.core.ledger.charge import Charge, wording
 from wpinq.core.ledger.cost import Cost
 from wpinq.core.ledger.ledger import Ledger
@@ -9,6 +10,6 @@ from wpinq.core.ledger.open import Asked
 from wpinq.core.ledger.several import Price, Request, charge_all, distinct, merged, price_all
 
 __all__ = [
-    "Allowance", "Asked", "Charge", "Cost", "Entry", "Ledger", "Price", "Request", "allowances", "caps", "charge_all",
-    "distinct", "merged", "price_all", "wording",
+    "Allowance", "Asked", "Change", "Charge", "Cost", "Entry", "Ledger", "Price", "Request", "allowances", "caps",
+    "charge_all", "distinct", "merged", "price_all", "wording",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ from pathlib import Path
 from wpinq.core.ledger import chain
 from wpinq.core.ledger.chain import Head, RefusedError
 from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.side import Turn
 from wpinq.core.ledger.store import Pages
 
 LOST = (
@@ -62,10 +63,11 @@ class Anchor:
         """
         if seen is None:
             return
-        row = next(pages.rows(seen.number), None) if seen.number else None
-        if seen.number and (row is None or row.number != seen.number):
+        row, turn = next(pages.rows(seen.number), None) if seen.number else None, Turn.of(pages, secret)
+        if (seen.number and (row is None or row.number != seen.number)) or turn.number < seen.turn:
             raise RefusedError(LOST.format(path=self.path))
-        if not compare_digest(chain.head(secret, row).mac, seen.mac):
+        code = turn.behind.get(seen.turn, seen.code)  # of turns that are longer ago nothing is there any more
+        if not compare_digest(chain.head(secret, row, seen.turn, code).mac, seen.mac):
             raise RefusedError(FORKED.format(path=self.path))
 
     def keep(self, head: Head, *, begun: bool = False) -> None:
@@ -80,7 +82,7 @@ class Anchor:
         """
         with self._held():
             seen = self.seen()
-            if seen is None or head.number > seen.number:
+            if seen is None or (head.number, head.turn) > (seen.number, seen.turn):  # neither ever goes back
                 chain.write_head(self.path, head)
         if seen is None and not begun:
             warnings.warn(f"{self._label}: {_BEGUN.format(path=self.path)}", RuntimeWarning, stacklevel=2)

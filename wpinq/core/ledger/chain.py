@@ -3,7 +3,8 @@
 Codes are made with the data set's secret. The head, a file beside the ledger, holds the number of rows and a code over
 it, so an older copy of the ledger, which is a valid chain, is recognised as older.
 
-The head file holds the number of durable rows and a code over the last one; it is replaced as a whole.
+The head file holds the number of durable rows, that of the changes of side tables (`side.py`), and a code over the last
+of both; it is replaced as a whole.
 
 Source: privacy rules 38 and 39.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from hmac import compare_digest
 from pathlib import Path
@@ -52,11 +53,43 @@ class Row(NamedTuple):
     mac: bytes
 
 
+class Change(NamedTuple):
+    """An entry of a side table as it becomes (`side.py`).
+
+    Attributes:
+        table: The table.
+        key: The entry's name in it.
+        text: What it says; None where it goes.
+        basis: The digest of the table as it was when this was decided: of another table nothing is changed. None where
+            that does not matter.
+    """
+
+    table: str
+    key: str
+    text: str | None
+    basis: str | None = None
+
+    def apply(self, entries: MutableMapping[str, str]) -> None:
+        """Make it in its table."""
+        entries.pop(self.key, None)
+        if self.text is not None:
+            entries[self.key] = self.text
+
+
 @dataclass(frozen=True)
 class Head:
-    """The number of durable rows, and a code over the last of them; written before any answer is returned."""
+    """What is durable; written before any answer is returned.
+
+    Attributes:
+        number: How many rows.
+        turn: How many changes of side tables.
+        code: Of the last of these.
+        mac: A code over the last row and the last change.
+    """
 
     number: int
+    turn: int
+    code: bytes
     mac: bytes
 
 
@@ -66,10 +99,10 @@ def link(secret: Secret, last: Row | None, body: str) -> Row:
     return Row(number, body, secret.mac("ledger row", encode(before, number, body)))
 
 
-def head(secret: Secret, last: Row | None) -> Head:
-    """Make the head of a chain that ends with `last`."""
+def head(secret: Secret, last: Row | None, turn: int = 0, code: bytes = START) -> Head:
+    """Make the head of a chain that ends with `last`, beside tables at a turn of this code."""
     number, mac = (last.number, last.mac) if last else (0, START)
-    return Head(number, secret.mac("ledger head", encode(number, mac)))
+    return Head(number, turn, code, secret.mac("ledger head", encode(number, mac, turn, code)))
 
 
 def follow(secret: Secret, last: Row | None, rows: Iterable[Row]) -> Iterator[Row]:
@@ -91,31 +124,33 @@ def follow(secret: Secret, last: Row | None, rows: Iterable[Row]) -> Iterator[Ro
         yield row
 
 
-def behind(secret: Secret, end: Sequence[Row], stored: Head) -> bool:
-    """Compare the end of a chain with its head.
+def behind(secret: Secret, end: Sequence[Row], turns: Mapping[int, bytes], stored: Head) -> bool:
+    """Compare the end of a chain, and the turn of its side tables, with the head.
 
     Args:
         secret: The data set's secret.
         end: The rows from the one on that the head names; all, where it names none.
-        found: The head.
+        turns: The codes of the last turn and of the one before, by their numbers.
+        stored: The head.
 
     Returns:
-        True when the head is one act behind: the process crashed between writing the rows of the act and the head. No
-        answer can have been returned, and the rows stay, as charges.
+        True when the head is one act behind: the process crashed between writing the act and the head. No answer can
+        have been returned, and what was written stays.
 
     Raises:
         RefusedError: There were more rows, or the head is of another history.
     """
     named, after = (end[:1], end[1:]) if stored.number else ([], end)
-    if stored.number and not (named and named[0].number == stored.number):
+    if (stored.number and not (named and named[0].number == stored.number)) or stored.turn > max(turns):
         raise RefusedError(OLDER)
     acts = {json.loads(row.body).get("act", row.number) for row in after}
-    if len(acts) > 1 or not compare_digest(head(secret, named[0] if named else None).mac, stored.mac):
+    right = head(secret, named[0] if named else None, stored.turn, turns.get(stored.turn, b""))
+    if len(acts) > 1 or not compare_digest(right.code + right.mac, stored.code + stored.mac):
         raise RefusedError(FORKED)
-    return bool(after)
+    return bool(after) or stored.turn < max(turns)
 
 
-HEAD_VERSION = 1
+HEAD_VERSION = 2
 
 
 def read_head(path: Path) -> Head:
@@ -126,15 +161,15 @@ def read_head(path: Path) -> Head:
     """
     text = path.read_bytes()[:256].decode("ascii", "replace")
     words = text.split()
-    if len(words) == 4 and words[2].isdecimal() and re.fullmatch("[0-9a-f]{64}", words[3]):
-        result = Head(int(words[2]), bytes.fromhex(words[3]))
+    if len(words) == 6 and re.fullmatch(r"\d+ \d+ [0-9a-f]{64} [0-9a-f]{64}", " ".join(words[2:]), re.ASCII):
+        result = Head(int(words[2]), int(words[3]), bytes.fromhex(words[4]), bytes.fromhex(words[5]))
         if text == _text(result):
             return result
     raise RefusedError(f"its head {path.name} is damaged; put back the newest copy of the ledger and its head.")
 
 
 def _text(head: Head) -> str:
-    return f"wpinq-head {HEAD_VERSION} {head.number} {head.mac.hex()}\n"
+    return f"wpinq-head {HEAD_VERSION} {head.number} {head.turn} {head.code.hex()} {head.mac.hex()}\n"
 
 
 def write_head(path: Path, head: Head) -> None:

@@ -29,14 +29,18 @@ from hmac import compare_digest
 from pathlib import Path
 
 from wpinq.core.ledger import chain, notes
-from wpinq.core.ledger.chain import Head, RefusedError, Row
+from wpinq.core.ledger.chain import Change, Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, trouble
 from wpinq.core.records.fields import encode
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
-VERSION = 3
+SIDE = (
+    "CREATE TABLE side (name TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (name, key))"
+    " WITHOUT ROWID"
+)
+VERSION = 4
 """The format of a ledger; no other is read."""
 _DOTTED = ("secret", "head", "head.new", "lock", "states", "live", "live.lock")
 ENDS = ("", *(f".{end}" for end in _DOTTED), "-wal", "-shm", "-journal")
@@ -61,6 +65,7 @@ _PRAGMAS = (
     "wal_autocheckpoint=0",  # only when it is closed
     "wal_checkpoint(FULL)",  # what a crash has left is made durable before the head may speak of it
 )
+_SCHEMA = [("table", "entries", TABLE), ("table", "side", SIDE)]
 _LOGS = ("-wal", "-shm", "-journal")
 _JOINED = """
     SELECT min(number), count(*), CAST(group_concat(quote(mac) || body, char(10)) AS BLOB) FROM entries
@@ -246,7 +251,7 @@ class FileStore:
 
 
 class FilePages:
-    """The rows of an open SQLite transaction, and the head file."""
+    """The rows and side tables of an open SQLite transaction, and the head file."""
 
     def __init__(self, connection: sqlite3.Connection, reading: sqlite3.Cursor, head: Path, *, untouched: bool) -> None:
         self._connection, self._reading, self._head, self._untouched = connection, reading, head, untouched
@@ -254,7 +259,7 @@ class FilePages:
         version = connection.execute("PRAGMA user_version").fetchone()
         if schema and version != (VERSION,):
             raise RefusedError("it was written by another version of wpinq; use that version.")
-        if schema and schema != [("table", "entries", TABLE)]:
+        if schema and schema != _SCHEMA:
             raise RefusedError(_DAMAGED + ".")
         self._empty = not schema
 
@@ -292,13 +297,28 @@ class FilePages:
         """Read the head file."""
         return chain.read_head(self._head)
 
-    def commit(self, rows: Sequence[Row], head: Head) -> None:
-        """Commit rows, then replace the head, then go on with another transaction of SQLite."""
+    def side(self, table: str) -> dict[str, str]:
+        """Read a side table; whatever is not of the right type is damage."""
+        if self._empty:
+            return {}
+        rows = self._reading.execute("SELECT key, text FROM side WHERE name = ?", (table,)).fetchall()
+        if not all(isinstance(key, str) and isinstance(text, str) for key, text in rows):
+            raise RefusedError(_DAMAGED + ".")
+        return dict(rows)
+
+    def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
+        """Commit rows and changes, then replace the head, then go on with another transaction of SQLite."""
         if self._empty:
             self._connection.execute(f"PRAGMA user_version={VERSION}")
             self._connection.execute(TABLE)
+            self._connection.execute(SIDE)
             self._empty = False
         self._connection.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
+        for change in changes:
+            if change.text is None:
+                self._connection.execute("DELETE FROM side WHERE name = ? AND key = ?", change[:2])
+            else:
+                self._connection.execute("INSERT OR REPLACE INTO side VALUES (?, ?, ?)", change[:3])
         self._connection.execute("COMMIT")
         self.adopt(head)
         self._connection.execute("BEGIN IMMEDIATE")

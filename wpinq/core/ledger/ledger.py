@@ -17,13 +17,14 @@ from typing import NoReturn
 
 from wpinq.core.ledger.accountant import Accountant, Entry
 from wpinq.core.ledger.address import ledger_path, ledger_title
-from wpinq.core.ledger.chain import RefusedError
+from wpinq.core.ledger.chain import Change, RefusedError
 from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.cost import ZERO, Cost
 from wpinq.core.ledger.file import PEOPLE
 from wpinq.core.ledger.open import Asked, check_place, joined, ledger_exists, opening, placed, warn_of
 from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.side import SideTable
 from wpinq.core.ledger.state import LedgerState, Seal
 from wpinq.core.ledger.store import Store
 from wpinq.core.ledger.transaction import Transaction, compared, refuse_closed
@@ -340,6 +341,21 @@ class Ledger:
                     " use a cap."
                 )
             transaction.raise_budget(epsilon)
+
+    def side(self, name: str) -> SideTable:
+        """A side table (`side.py`).
+
+        Raises:
+            LedgerError: They, or the ledger, cannot be trusted or read.
+        """
+        with self.transaction() as transaction:
+            return transaction.side(name)
+
+    def change(self, *changes: Change) -> None:
+        """Change entries of side tables: all of them, durably, or none."""
+        with self.transaction() as transaction:
+            for change in changes:
+                transaction.change(change)
 
     def spent(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta that were spent; Gaussian noise adds nothing to the epsilon."""

@@ -1,4 +1,4 @@
-"""A ledger in a PostgreSQL database: its rows and its head in two tables of one schema, under one lock of a row.
+"""A ledger in a PostgreSQL database: its rows and its head in tables of one schema, under one lock of a row.
 
 Order of a write: lock the row of the head; write the rows of an act and the head, and commit both as one transaction;
 make the head durable in this client's anchor (`anchor.py`); only then return. Every use has a connection of its own, so
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from wpinq.core.ledger import chain, notes, server
 from wpinq.core.ledger.address import Address
 from wpinq.core.ledger.anchor import Anchor
-from wpinq.core.ledger.chain import Head, RefusedError, Row
+from wpinq.core.ledger.chain import Change, Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows, packed
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, trouble
@@ -38,7 +38,7 @@ from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, trouble
 if TYPE_CHECKING:
     import psycopg
 
-FORMAT = 1
+FORMAT = 2
 """The format of the tables; no other is read."""
 _PAGE = 1000
 _LEAST = -(2**63)
@@ -107,7 +107,8 @@ class PostgresStore:
                     head = chain.head(secret_given, None)
                     for statement in server.MADE:
                         connection.execute(statement.format(schema=schema))
-                    connection.execute(f"INSERT INTO {schema}.head VALUES (%s, %s, %s)", [FORMAT, *_values(head)])  # noqa: S608  a name of ours
+                    first = f"INSERT INTO {schema}.head VALUES (%s, %s, %s, %s, %s)"  # noqa: S608  a name of ours
+                    connection.execute(first, [FORMAT, *_values(head)])
                     _commit(connection)
                     self._anchor.keep(head, begun=True)
             return secret_given
@@ -173,14 +174,15 @@ class PostgresPages:
         """Begin a transaction, lock the row of the head and read it."""
         self._connection.execute("BEGIN")
         server.check_tables(self._connection, self._schema)
-        found = self._connection.execute(f"SELECT format, number, mac FROM {self._schema}.head FOR UPDATE").fetchall()  # noqa: S608  a name of ours
+        query = f"SELECT format, number, turn, code, mac FROM {self._schema}.head FOR UPDATE"  # noqa: S608  a name of ours
+        found = self._connection.execute(query).fetchall()
         if len(found) != 1:
             raise RefusedError(f"it has not one head; {server.PUT_BACK}")
-        form, number, mac = found[0]
+        form, *values = found[0]
         if form != FORMAT:
             raise RefusedError("it was written by another version of wpinq; use that version.")
         self._open = True
-        return Head(number, mac)
+        return Head(*values)
 
     def _again(self) -> None:
         """Go on after a commit: nobody may have written meanwhile."""
@@ -231,17 +233,26 @@ class PostgresPages:
         self._again()
         return self._head
 
-    def commit(self, rows: Sequence[Row], head: Head) -> None:
-        """Commit rows and head together, and make the head durable in the anchor."""
+    def side(self, table: str) -> dict[str, str]:
+        """Read a side table."""
         self._again()
-        numbers, bodies, macs = (list(column) for column in zip(*rows, strict=True))
+        return dict(self._fetched(f"SELECT key, text FROM {self._schema}.side WHERE name = %s", [table]))  # noqa: S608  a name of ours
+
+    def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
+        """Commit rows, changes and head together, and make the head durable in the anchor."""
+        self._again()
+        columns = [[row[index] for row in rows] for index in range(3)]
         self._connection.execute(
             f"INSERT INTO {self._schema}.entries SELECT * FROM "  # noqa: S608  a name of ours
-            "unnest(%s::bigint[], %s::text[], %s::bytea[])", [numbers, bodies, macs])  # fmt: skip
+            "unnest(%s::bigint[], %s::text[], %s::bytea[])", columns)  # fmt: skip
+        for table, key, text, _ in changes:
+            self._connection.execute(f"DELETE FROM {self._schema}.side WHERE name = %s AND key = %s", [table, key])  # noqa: S608  a name of ours
+            if text is not None:
+                self._connection.execute(f"INSERT INTO {self._schema}.side VALUES (%s, %s, %s)", [table, key, text])  # noqa: S608  a name of ours
         done = self._connection.execute(
-            f"UPDATE {self._schema}.head SET number = %s, mac = %s WHERE number = %s AND mac = %s",  # noqa: S608  a name of ours
-            [*_values(head), *_values(self._head)],
-        )
+            f"UPDATE {self._schema}.head SET number = %s, turn = %s, code = %s, mac = %s"  # noqa: S608  a name of ours
+            " WHERE number = %s AND turn = %s AND code = %s AND mac = %s", [*_values(head), *_values(self._head)],
+        )  # fmt: skip
         if done.rowcount != 1:
             raise RefusedError(f"its head could not be replaced; {server.PUT_BACK}")
         self._head, self._open = head, False
@@ -260,8 +271,8 @@ class PostgresPages:
         return self._head
 
 
-def _values(head: Head) -> tuple[int, bytes]:
-    return head.number, head.mac
+def _values(head: Head) -> tuple[int, int, bytes, bytes]:
+    return head.number, head.turn, head.code, head.mac
 
 
 def _commit(connection: psycopg.Connection[Any]) -> None:

@@ -20,6 +20,7 @@ from wpinq.core.ledger.accountant import Accountant, Entry
 from wpinq.core.ledger.chain import RefusedError, Row
 from wpinq.core.ledger.checkpoint import EVERY, digest
 from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.side import Turn
 from wpinq.core.ledger.store import Pages
 from wpinq.errors import WpinqError
 
@@ -125,9 +126,9 @@ def _extends(pages: Pages, secret: Secret, start: Accountant, first: int) -> boo
         ours = ours or (known is not None and _same(row, known))
         if ours and (known is None or row.number > known.number):
             enter(draft, row)
-    head = pages.head()
-    if chain.behind(secret, list(pages.rows(max(head.number, 1))), head):
-        pages.adopt(chain.head(secret, last))
+    head, turn = pages.head(), Turn.of(pages, secret)
+    if chain.behind(secret, list(pages.rows(max(head.number, 1))), turn.behind, head):
+        pages.adopt(chain.head(secret, last, turn.number, turn.code))
     if ours and draft is not start:
         start.settled(draft)
     return ours

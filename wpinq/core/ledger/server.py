@@ -65,17 +65,21 @@ SELECT c.relname, c.relkind::text, c.relpersistence::text, c.relrowsecurity,
         FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
        EXISTS (SELECT 1 FROM pg_index AS x WHERE x.indrelid = c.oid AND x.indisprimary AND x.indisvalid)
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname IN ('entries', 'head') ORDER BY c.relname
+WHERE n.nspname = %s AND c.relname IN ('entries', 'head', 'side') ORDER BY c.relname
 """
 MADE = (
     "CREATE SCHEMA {schema}",
     "CREATE TABLE {schema}.entries (number bigint PRIMARY KEY, body text NOT NULL, mac bytea NOT NULL)",
-    "CREATE TABLE {schema}.head (format bigint NOT NULL, number bigint NOT NULL, mac bytea NOT NULL)",
+    "CREATE TABLE {schema}.head"
+    " (format bigint NOT NULL, number bigint NOT NULL, turn bigint NOT NULL, code bytea NOT NULL, mac bytea NOT NULL)",
+    'CREATE TABLE {schema}.side (name text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, text text NOT NULL,'
+    " PRIMARY KEY (name, key))",
 )
 """What makes the tables of a ledger."""
 _TABLES = [
     ("entries", "r", "p", False, False, "number bigint, body text, mac bytea", True),
-    ("head", "r", "p", False, False, "format bigint, number bigint, mac bytea", False),
+    ("head", "r", "p", False, False, "format bigint, number bigint, turn bigint, code bytea, mac bytea", False),
+    ("side", "r", "p", False, False, "name text, key text, text text", True),
 ]
 HELD = f"another client has held its lock for {LOCK_TIMEOUT:.0f} seconds; ask again, or end that client."
 _ADVICE = {

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from wpinq.core.ledger.accountant import Accountant
+from wpinq.core.ledger.chain import Change
 from wpinq.core.ledger.charge import Charge
 from wpinq.core.ledger.ledger import Ledger
 from wpinq.core.ledger.versions import Pin
@@ -70,7 +71,9 @@ def distinct(requests: Iterable[Request]) -> list[Request]:
     return list({_charge_key(ledger, charge): (ledger, charge) for ledger, charge in requests}.values())
 
 
-def charge_all(requests: Sequence[Request], pins: Sequence[tuple[Ledger, Pin]] = ()) -> list[bool]:
+def charge_all(
+    requests: Sequence[Request], pins: Sequence[tuple[Ledger, Pin]] = (), changes: Sequence[tuple[Ledger, Change]] = ()
+) -> list[bool]:
     """Charge one measurement to several data sets, or several measurements: all or none.
 
     All ledgers are locked in one order and checked before the first is written. A crash in between leaves a
@@ -80,6 +83,7 @@ def charge_all(requests: Sequence[Request], pins: Sequence[tuple[Ledger, Pin]] =
     Args:
         requests: The charges.
         pins: What the versions that they read hold now: it is pinned with the first charge, and compared with any.
+        changes: Entries of side tables that are written with the charges, or not at all.
 
     Returns:
         For each request whether it was charged now.
@@ -89,7 +93,7 @@ def charge_all(requests: Sequence[Request], pins: Sequence[tuple[Ledger, Pin]] =
         BudgetError: One of them does not fit; nothing was written.
         LedgerError: One of them cannot be trusted or written.
     """
-    ledgers = {ledger._store.key: ledger for ledger, _ in requests}
+    ledgers = {ledger._store.key: ledger for ledger, _ in [*requests, *changes]}
     with ExitStack() as stack:
         transactions = {key: stack.enter_context(ledgers[key].transaction()) for key in sorted(ledgers)}
         charged: dict[ChargeKey, bool] = {}
@@ -102,6 +106,8 @@ def charge_all(requests: Sequence[Request], pins: Sequence[tuple[Ledger, Pin]] =
                 charged[_charge_key(ledger, charge)] = transaction.charge(charge)
             except BudgetError as error:
                 raise _together(error, charge, transaction.before, transaction.accountant) from None
+        for ledger, change in changes:
+            transactions[ledger._store.key].change(change)
         for transaction in transactions.values():
             transaction.commit()
     return [charged[_charge_key(ledger, charge)] for ledger, charge in requests]

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from wpinq.core.ledger.chain import Head, RefusedError, Row
+from wpinq.core.ledger.chain import Change, Head, RefusedError, Row
 from wpinq.core.ledger.checkpoint import of_rows, packed
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import LedgerError, WpinqError
@@ -61,8 +61,11 @@ class Pages(Protocol):
     def head(self) -> Head:
         """Read the head."""
 
-    def commit(self, rows: Sequence[Row], head: Head) -> None:
-        """Make rows durable, all or none, then the head, in this order."""
+    def side(self, table: str) -> dict[str, str]:
+        """The entries of a side table (`side.py`) by their keys, as they are there."""
+
+    def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
+        """Make rows and changes of side tables durable, all or none, then the head, in this order."""
 
     def adopt(self, head: Head) -> None:
         """Make a head durable whose row already is."""
@@ -99,6 +102,7 @@ class MemoryStore:
     def __init__(self, head: Head) -> None:
         self._process, self._lock = os.getpid(), threading.Lock()
         self._rows: list[Row] = []
+        self._side: dict[str, dict[str, str]] = {}
         self._codes: set[str] = set()
         self._head = head
 
@@ -150,9 +154,15 @@ class MemoryStore:
         """Return the head."""
         return self._head
 
-    def commit(self, rows: Sequence[Row], head: Head) -> None:
-        """Add rows and move the head."""
+    def side(self, table: str) -> dict[str, str]:
+        """A copy of a side table."""
+        return dict(self._side.get(table, {}))
+
+    def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
+        """Add rows, change side tables and move the head."""
         self._rows += rows
+        for change in changes:
+            change.apply(self._side.setdefault(change.table, {}))
         self._head = head
 
     def adopt(self, head: Head) -> None:

@@ -16,12 +16,13 @@ from typing import Any
 
 from wpinq.core.ledger import chain
 from wpinq.core.ledger.accountant import Accountant, Entry
-from wpinq.core.ledger.chain import Row
+from wpinq.core.ledger.chain import Change, RefusedError, Row
 from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.checkpoint import EVERY
 from wpinq.core.ledger.cost import ZERO, write_amount
 from wpinq.core.ledger.replay import caught_up, replayed
 from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.side import MEANWHILE, SideTable, Turn
 from wpinq.core.ledger.state import LedgerState, Seal
 from wpinq.core.ledger.store import Pages
 from wpinq.core.ledger.versions import Pin, name_of
@@ -58,15 +59,19 @@ class Transaction:
     def __init__(self, pages: Pages, secret: Secret, known: Accountant) -> None:
         self._pages, self._secret = pages, secret
         self._pending: list[Row] = []
+        self._changes: list[Change] = []
         self.before = caught_up(pages, secret, known)
         self.accountant = self.before.draft()
+        self._turn = Turn.of(pages, secret)
 
     def replayed(self) -> list[Entry]:
-        """All rows, from the first, each of which is verified and entered again.
+        """All rows, from the first, each of which is verified and entered again; side tables are verified too.
 
         Raises:
             RefusedError: They are not what was verified before.
         """
+        for name in self._turn.digests:
+            self.side(name)
         return replayed(self._pages, self._secret, self.before)
 
     def code(self, number: int) -> str | None:
@@ -101,11 +106,38 @@ class Transaction:
         self.accountant.apply(body, row)
         self._pending.append(row)
 
+    def side(self, name: str) -> SideTable:
+        """A side table, without what is staged.
+
+        Raises:
+            RefusedError: It is not what was written.
+        """
+        return self._turn.table(self._pages, self._secret, name)
+
+    def change(self, change: Change) -> None:
+        """Stage an entry of a side table; nothing is written yet.
+
+        Raises:
+            RefusedError: The table is another one than that by which this was decided.
+        """
+        if change.basis is not None and change.basis != self._turn.digests.get(change.table, ""):
+            raise RefusedError(MEANWHILE)
+        self._changes.append(change)
+
     def commit(self) -> None:
         """Make what is staged durable now: all of it or nothing."""
-        if self._pending:
-            self._pages.commit(self._pending, chain.head(self._secret, self._pending[-1]))
-            self._pending = []
+        if not self._pending and not self._changes:
+            return
+        turn, written = self._turn, list[Change]()
+        if self._changes:
+            tables = {name: self.side(name).entries for name in {change.table for change in self._changes}}
+            for change in self._changes:
+                change.apply(tables[change.table])
+            turn = turn.following(self._secret, tables)
+            written = [*self._changes, turn.change]
+        head = chain.head(self._secret, self.accountant.last, turn.number, turn.code)
+        self._pages.commit(self._pending, written, head)
+        self._pending, self._changes, self._turn = [], [], turn
 
     def charge(self, charge: Charge) -> bool:
         """Stage a charge, unless it was made before."""

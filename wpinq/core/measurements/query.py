@@ -23,6 +23,7 @@ from wpinq.errors import InternalError, PlanError
 from wpinq.failures import redacted
 
 if TYPE_CHECKING:
+    from wpinq.core.ledger import Change, Ledger
     from wpinq.core.plan.dataset import DataSet
     from wpinq.core.state.histogram import Histogram
 
@@ -32,8 +33,12 @@ _paid: WeakSet[ChargedQuery] = WeakSet()
 Q = TypeVar("Q", bound="ChargedQuery")
 
 
-def pay(quotes: Sequence[Quote[Any]]) -> None:
+def pay(quotes: Sequence[Quote[Any]], changes: Sequence[tuple[Ledger, Change]] = ()) -> None:
     """Charge what some quotes say, if there are any: all of it or nothing, in one transaction over all ledgers.
+
+    Args:
+        quotes: The quotes.
+        changes: Entries of side tables that are written with the charges, or not at all.
 
     Raises:
         ChangedError: The records are not those of the version that they are read as; nothing was charged.
@@ -43,12 +48,12 @@ def pay(quotes: Sequence[Quote[Any]]) -> None:
     announce(quotes)
     read = {data: None for quote in quotes for data in quote.sources}
     pins = [(data.ledger, pin) for data in read if (pin := data.pin()) is not None]
-    charge_all(distinct(request for quote in quotes for request in quote.charges), pins)
+    charge_all(distinct(request for quote in quotes for request in quote.charges), pins, changes)
     for data in read:
         data.remember()
 
 
-def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
+def commit(quotes: Sequence[Quote[Q]], changes: Sequence[tuple[Ledger, Change]] = ()) -> list[Q]:
     """Charge what some quotes say, all of it or nothing, and give the charged queries, in their order.
 
     A quote that was committed before is the same query, which costs nothing again: the same object, computed once.
@@ -57,11 +62,11 @@ def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
         BudgetError, LedgerError, PlanError: See `charge`; nothing was charged.
     """
     made = [quote.query for quote in quotes]
-    charge(made)
+    charge(made, changes)
     return made
 
 
-def charge(queries: Sequence[ChargedQuery]) -> None:
+def charge(queries: Sequence[ChargedQuery], changes: Sequence[tuple[Ledger, Change]] = ()) -> None:
     """Charge for some queries, for all or for none, and register them for the run or the epoch that answers them.
 
     A query of a live source is for the epoch that was open when it was quoted, and can be charged until that epoch has
@@ -84,7 +89,7 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
             held.enter_context(log.lock)
         for quote in quotes:
             quote.check()
-        pay([query.quote for query in queries if query not in _paid])
+        pay([query.quote for query in queries if query not in _paid], changes)
         for query, quote in zip(queries, quotes, strict=True):
             if quote.epochs is not None and query not in _paid:
                 quote.epochs.log.pending.append((query, quote.epochs.root))

@@ -141,7 +141,7 @@ def test_names_that_stand_for_others_are_refused_before_a_charge(name, tmp_path)
         if "\0" not in name:  # Arrow would end the name there
             sources += [lambda: wpinq.protect(pa.table({name: [0]}), budget=1)]
     for make in sources:
-        with pytest.raises(SourceError, match=r"column|PanicException"):  # Polars has no Arrow name for a NUL
+        with pytest.raises(SourceError, match="column"):
             make()
     views = wpinq.protect(ROWS, budget=1, columns={"n": int, "user": str, "page": str})
     for make in (lambda: views.shave(name=name), lambda: views.map("page", columns=[name]),

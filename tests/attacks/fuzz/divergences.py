@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 import mpmath as mp
 from attacks.fuzz.fuzzer import Fuzzer
-from attacks.fuzz.laws import beyond, exactly, gaussian, laplace, passes, selected
+from attacks.fuzz.laws import beyond, exactly, gaussian, laplace, passes, selected, selection_loss
 from attacks.fuzz.plant import Plant
 from attacks.fuzz.run import QuotedAggregate, Trace, watched
 
@@ -214,8 +214,7 @@ def add(sums: Sums, one: QuotedAggregate, other: QuotedAggregate, order: Fractio
         moved = [
             (mine.get(key, 0), others.get(key, 0)) for key in {*mine, *others} if mine.get(key, 0) != others.get(key, 0)
         ]
-        paid = exactly(question.epsilon)
-        sums.pure += paid * bool(moved)
+        sums.pure += selection_loss(noise, question.epsilon, moved)
         sums.delta += selected(noise, moved)
         return
     steps = [(mine.get(key, 0) - others.get(key, 0)) for key in {*mine, *others}]

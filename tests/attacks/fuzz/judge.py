@@ -143,6 +143,9 @@ def outcomes(one: Trace, way: str) -> list[tuple[object, ...]]:
     """What became of each line; without the words of a refusal where the other way is another kind of source."""
     if way in ("tuples", "parquet"):
         return [event[:2] if event[0] == "done" else event[:1] for event in one.events]
+    if way == "split":  # it is a table, where the other may be a file, which its words name first
+        return [event[:2] if event[0] == "done" else (event[0], str(event[1:2]).partition(": ")[2])
+                for event in one.events]  # fmt: skip
     return [event[:2] for event in one.events]
 
 

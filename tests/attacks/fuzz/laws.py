@@ -79,6 +79,13 @@ def passes(noise: Any, weight: int, tau: int) -> Any:
     return r**above / (1 + r) if above > 0 else 1 - r ** (1 - above) / (1 + r)
 
 
+def selection_loss(rule: Any, epsilon: Fraction, moved: list[tuple[int, int]]) -> Any:
+    """What a selection loses beside its delta: so much for each step of each bin; of rounds, all that was paid."""
+    if isinstance(rule, WeightedRounds):
+        return exactly(epsilon) * bool(moved)
+    return exactly(rule.epsilon) * sum(abs(weight - other) for weight, other in moved)
+
+
 def selected(rule: Any, moved: list[tuple[int, int]]) -> Any:
     """The probability that a selection names what only the unit is in; by rounds, as if all its names were such."""
     if isinstance(rule, WeightedRounds):

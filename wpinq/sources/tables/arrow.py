@@ -14,7 +14,7 @@ from wpinq.core.records import python as values
 from wpinq.core.records.reader import ObjectReader, Steady, listed, wanted
 from wpinq.core.records.schema import Column, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns
+from wpinq.sources.columns import Columns, check_names
 from wpinq.sources.readers import ran
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.tuples import TupleReader, held_frames
@@ -161,6 +161,7 @@ def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
         return names, dict(zip(names, arrow, strict=True))
     if isinstance(table, (pl.DataFrame, pl.LazyFrame)):
         polars_schema = table.collect_schema()
+        check_names(polars_schema.names(), WHERE)  # of a NUL in one Arrow knows no way out but a panic
         known = {name: dtype for name, dtype in polars_schema.items() if dtype != pl.Object}
         arrow_schema = pl.DataFrame(schema=known).to_arrow().schema
     elif _is_duckdb(table):  # a stream held open would end with the connection's next query

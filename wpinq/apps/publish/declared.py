@@ -163,11 +163,12 @@ class Question(Table, frozen=True):
 
 
 class Sink(Table, frozen=True):
-    """Where answers go: one of a directory, a SQLite file and a PostgreSQL database."""
+    """Where answers go: one of a directory, a SQLite file, a PostgreSQL database and `to`, a sink of streams."""
 
     directory: str | None = None
     sqlite: str | None = None
     postgres: str | None = None
+    to: str | None = None
     formats: tuple[Literal["csv", "parquet", "json"], ...] = ("csv",)
 
 

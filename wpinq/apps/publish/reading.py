@@ -175,7 +175,7 @@ def _check(file: File, call: str) -> None:
     if not names or len({name.lower() for name in names}) < len(names):
         raise PlanError(f"{call}: [[question]] is needed, each with a name of its own.")
     if not file.sink:
-        raise PlanError(f"{call}: [[sink]] is needed: directory, sqlite or postgres.")
+        raise PlanError(f"{call}: [[sink]] is needed: directory, sqlite, postgres or to.")
     try:
         ZoneInfo(file.period.zone)
     except (KeyError, ValueError, OSError):  # not found, no name of a file, a directory
@@ -192,7 +192,8 @@ def _check(file: File, call: str) -> None:
     for question in file.question:
         _check_question(question, f"{call}: question {question.name!r}")
     for sink in file.sink:
-        _one_of({"directory": sink.directory, "sqlite": sink.sqlite, "postgres": sink.postgres}, f"{call}: [[sink]]")
+        places = {name: getattr(sink, name) for name in ("directory", "sqlite", "postgres", "to")}
+        _one_of(places, f"{call}: [[sink]]")
     if file.alerts is not None:
         _check_alerts(file.alerts, call)
     if file.page is not None and not any((sink.directory or "").partition("{")[0].strip("./") for sink in file.sink):

@@ -8,6 +8,7 @@ from wpinq.apps.publish.declared import Sink
 from wpinq.apps.publish.sinks.directory import Directory
 from wpinq.apps.publish.sinks.place import Edition, Place
 from wpinq.apps.publish.sinks.postgres import PostgresTables
+from wpinq.apps.publish.sinks.sent import Sent
 from wpinq.apps.publish.sinks.sqlite import SqliteTables
 
 __all__ = ["Edition", "Place", "opened"]
@@ -24,4 +25,6 @@ def opened(sink: Sink, home: Path) -> Place:
         return Directory(sink.directory, sink.formats, home)
     if sink.sqlite is not None:
         return SqliteTables(home / sink.sqlite)
-    return PostgresTables(sink.postgres or "")
+    if sink.postgres is not None:
+        return PostgresTables(sink.postgres)
+    return Sent(sink.to or "", home)

@@ -34,7 +34,7 @@ def test_a_release_in_rho_is_planned_published_verified_and_told(tmp_path):
     noise = plan.questions[0].expected[0]
     assert noise.mechanism == "gaussian"
     assert noise.scale == pytest.approx(3 / 0.02**0.5, rel=1e-6)
-    assert 1.95 * noise.scale < noise.half < 2.05 * noise.scale
+    assert 1.95 * noise.scale < noise.half_width < 2.05 * noise.scale
     assert site.run().price.text == "epsilon 0.2 and rho 0.01"
     assert Ledger.existing(tmp_path / "ledger").divergence == Fraction(3, 100)
     assert site.run("2026-11-21").done == "was published before"

@@ -126,7 +126,7 @@ def test_a_plan_reads_no_record_and_prices_exactly(tmp_path):
     assert (plan.epsilon, plan.lasts, plan.left) == (3, 10, 30)
     (noise,) = plan.questions[0].expected
     assert noise.scale == 1.0  # three records of a person, epsilon 3
-    assert noise.half == 3.0
+    assert noise.half_width == 3.0
     assert not (tmp_path / "ledger").exists()
 
 

@@ -43,7 +43,7 @@ def test_within_chooses_the_epsilon(tmp_path):
     wrote(tmp_path, 21)
     plan = release(tmp_path, question=[question(within=5, epsilon=None)]).plan()
     (noise,) = plan.questions[0].expected
-    assert noise.half <= 5
+    assert noise.half_width <= 5
     assert 0 < plan.epsilon < 3
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,43 @@ if TYPE_CHECKING:
     from wpinq.core.plan.builder import Builder
 
 
-def noise_of(quote: Quote[Any]) -> tuple[float, float | None]:
-    """The scale of an answer's noise and half the width of its interval of 95%, as far as they are known beforehand.
+@dataclass(frozen=True)
+class ExpectedNoise:
+    """What noise is to be expected in one column of an answer, from public facts only.
 
-    Of a sum both are in the unit of its numbers. How far noise moves a mean, a spread or a rank depends on the answer,
-    so that there is no width: the scale is that of what is measured for it.
+    Of a sum scale and width are in the unit of its numbers. How far noise moves a mean, a spread or a rank depends on
+    the answer, so that there is no width: the scale is that of what is measured for it.
+
+    Attributes:
+        column: What is counted or summed.
+        mechanism: What adds noise.
+        scale: Its scale; of Gaussian noise the standard deviation. None where it follows from a bound that is chosen.
+        half_width: Half the width of the interval around one answer that holds it with probability 95%, for the noise;
+            None where it depends on the answer.
     """
-    unit = quote.node.unit if isinstance(quote.node, Moments) else 1.0
-    half = getattr(quote.query, "interval", None)
-    width = None if half is None or unit is None else unit * float(half(LEVEL))
-    return float(quote.scale) * (1.0 if unit is None else unit), width
+
+    column: str
+    mechanism: str
+    scale: float | None
+    half_width: float | None
+
+
+def expected_noise(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[ExpectedNoise]:
+    """The noise of each column, before anything is spent.
+
+    Args:
+        quotes: What the columns are charged for.
+        names: What they are called; those without a name by their last step.
+    """
+    result = []
+    for index, quote in enumerate(quotes):
+        unit = quote.node.unit if isinstance(quote.node, Moments) else 1.0
+        half = getattr(quote.query, "interval", None)
+        width = None if half is None or unit is None else unit * float(half(LEVEL))
+        name = names[index] if index < len(names) else quote.node.title
+        scale = float(quote.scale) * (1.0 if unit is None else unit)
+        result.append(ExpectedNoise(name, str(getattr(quote.mechanism, "name", "")), scale, width))
+    return result
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def plan(file: File, period: Wanted = None) -> None:
     rows = [("question", "column", "cost", "noise", "moves each by, 95%")]
     for question in priced.questions:
         for index, noise in enumerate(question.expected):
-            half = "" if noise.half is None else f"{noise.half:,.6g}"
+            half = "" if noise.half_width is None else f"{noise.half_width:,.6g}"
             size = "by the bound that is chosen" if noise.scale is None else f"{noise.scale:,.6g}"
             label = (question.name, question.price.text) if index == 0 else ("", "")
             rows.append((label[0], noise.column, label[1], f"{noise.mechanism} {size}", half))

@@ -194,7 +194,7 @@ def _question(priced: Asked, answer: Answered) -> dict[str, Any]:
         if priced.price.delta
         else "one or none",
         "noise": [
-            {"column": item.column, "mechanism": item.mechanism, "scale": item.scale, "half width": item.half}
+            {"column": item.column, "mechanism": item.mechanism, "scale": item.scale, "half width": item.half_width}
             for item in priced.expected
         ],
         "tables": {

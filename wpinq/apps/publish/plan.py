@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from wpinq.aggregates.quoted import ExpectedNoise
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.questions import Expected
 from wpinq.core import Composition, Promise
 from wpinq.exact import decimal
 
@@ -26,7 +26,7 @@ class Priced:
     name: str
     asked: str
     price: Price
-    expected: list[Expected]
+    expected: list[ExpectedNoise]
     threshold: float | None = None
 
 

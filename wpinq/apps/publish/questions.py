@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from wpinq.aggregates.quoted import noise_of
+from wpinq.aggregates.quoted import ExpectedNoise, expected_noise
 from wpinq.apps.publish.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
@@ -34,24 +34,6 @@ LEVEL = Fraction(95, 100)
 LOSS = "_loss"
 """Ends the name of a table that says how much was left out."""
 Ends: TypeAlias = "dict[str, tuple[pl.Series, pl.Series]]"
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What noise is to be expected in one column of an answer.
-
-    Attributes:
-        column: What is counted or summed.
-        mechanism: What adds noise.
-        scale: Its scale; of Gaussian noise the standard deviation. None where it follows from a bound that is chosen.
-        half: Half the width of the interval around one answer that holds it with probability 95%, for the noise; None
-            where it depends on the answer.
-    """
-
-    column: str
-    mechanism: str
-    scale: float | None
-    half: float | None
 
 
 @dataclass(frozen=True)
@@ -104,7 +86,7 @@ class Asked:
     text: str
     quotes: list[Quote[Any]]
     price: Price
-    expected: list[Expected]
+    expected: list[ExpectedNoise]
     answer: Callable[[], Answered]
     threshold: float | None = None
     later: tuple[Quote[Any], ...] = ()
@@ -197,9 +179,9 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
     choice = [] if first is None else [first.automatic.quote]
     price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
     shown = [quote for quote in asked.quotes if quote not in asked.losses]
-    expected = _expected(shown, measured)
+    expected = expected_noise(shown, measured)
     if first is not None:  # what is charged before all else; the rest follows from what it gives
-        expected = [replace(column, scale=None, half=None) for column in expected]
+        expected = [replace(column, scale=None, half_width=None) for column in expected]
     later = () if first is None else tuple(asked.quotes)
     least = asked.threshold if first is None else None
     text = " ".join(text.split())
@@ -254,7 +236,7 @@ def _degrees(question: Question, views: Collection, promise: Promise) -> Asked:
 
     text = f"how many values of {question.degrees} occur how often"
     price = Price.of(quotes, Fraction(0), promise)
-    return Asked(question, text, list(quotes), price, _expected(quotes, ["curve"]), answer)
+    return Asked(question, text, list(quotes), price, expected_noise(quotes, ["curve"]), answer)
 
 
 def _dataflow(question: Question, views: Collection, home: Path, call: str, promise: Promise) -> Asked:
@@ -292,13 +274,4 @@ def _dataflow(question: Question, views: Collection, home: Path, call: str, prom
         )
 
     price = Price.of([measured.quote for measured in made.values()], delta * len(quotes), promise)
-    return Asked(question, f"dataflow {question.dataflow}", quotes, price, _expected(quotes, list(made)), answer)
-
-
-def _expected(quotes: list[Any], names: list[str]) -> list[Expected]:
-    """The noise of each column, from public facts only."""
-    result = []
-    for index, quote in enumerate(quotes):
-        name = names[index] if index < len(names) else quote.node.title
-        result.append(Expected(name, str(getattr(quote.mechanism, "name", "")), *noise_of(quote)))
-    return result
+    return Asked(question, f"dataflow {question.dataflow}", quotes, price, expected_noise(quotes, list(made)), answer)

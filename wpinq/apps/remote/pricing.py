@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from wpinq import Quote
-from wpinq.aggregates.quoted import noise_of
+from wpinq.aggregates.quoted import expected_noise
 from wpinq.apps.remote.wire import Expected, Left, Priced, exact_text
 from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
 from wpinq.query.answer import QuotedSql
@@ -33,12 +33,12 @@ def priced(
     for ledger, charge in (request for quote in quotes for request in quote.charges):
         ledgers.setdefault(ledger.identity, (ledger, {}))[1][charge.key] = charge
     allowed = [allowances(ledger, analyst, list(charges.values())) for ledger, charges in ledgers.values()]
-    about = About("", [quote.query for quote in quotes])
+    about, noises = About("", [quote.query for quote in quotes]), expected_noise(quotes, names)
     cost = {"epsilon": exact_text(about.epsilon), "delta": exact_text(delta)}
     return Priced(
         cost=cost | ({"rho": exact_text(about.rho)} if about.rho else {}),
         free=all(ledger.holds(charge) for ledger, charges in ledgers.values() for charge in charges.values()),
-        expected=_expected(quotes, names),
+        expected=[msgspec.convert(noise, Expected, from_attributes=True) for noise in noises],
         level=float(LEVEL),
         now=[left(now) for now, _ in allowed],
         after=[left(after) for _, after in allowed],
@@ -58,22 +58,6 @@ def left(allowance: Allowance) -> Left:
         left=exact_text(allowance.left), cap=cap, own=own_left, delta=exact_text(allowance.delta),
         delta_left=exact_text(allowance.delta_left), delta_cap=delta_cap, delta_own=delta_own,
     )  # fmt: skip
-
-
-def _expected(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[Expected]:
-    """The noise of each column, from public facts only."""
-    columns = []
-    for index, quote in enumerate(quotes):
-        scale, half = noise_of(quote)
-        columns.append(
-            Expected(
-                column=names[index] if index < len(names) else quote.node.title,
-                mechanism=str(getattr(quote.mechanism, "name", "")),
-                scale=scale,
-                half_width=half,
-            )
-        )
-    return columns
 
 
 def priced_sql(quote: QuotedSql, analyst: str | None) -> Priced:

@@ -9,8 +9,12 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import urlencode
 
+import processes
+
+from wpinq.apps.serve import rehearsal
 from wpinq.apps.serve.catalogue import opened
 from wpinq.apps.serve.config import read
 from wpinq.apps.serve.run import listening, runner
@@ -140,7 +144,8 @@ def serving(place, config="site.toml"):
     while not server.started:
         time.sleep(0.005)
     try:
-        yield Asker(place, listener.getsockname()[1], catalogue, tokens, listener.room)
+        with patch.object(rehearsal, "Popen", processes.Popen):
+            yield Asker(place, listener.getsockname()[1], catalogue, tokens, listener.room)
     finally:
         server.should_exit = True
         thread.join(10)

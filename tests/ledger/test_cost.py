@@ -69,6 +69,16 @@ def test_order_does_not_matter_and_more_never_costs_less(first: list[Cost], more
     assert total(mixed) == after
 
 
+@given(st.lists(costs, max_size=6), st.lists(costs, max_size=3), st.integers(0, 5))
+def test_so_many_times_is_one_after_the_other(found: list[Cost], more: list[Cost], number: int) -> None:
+    before = Composition(order=Fraction(8), curves=True).including(found)
+    at_once, one_by_one = before.including(more, number), before.including(more * number)
+    for name in ("epsilon", "divergence", "delta"):
+        assert getattr(at_once, name) == getattr(one_by_one, name)
+    after = [*found, *more]
+    assert at_once.including(after).epsilon == one_by_one.including(after).epsilon
+
+
 @given(st.lists(costs, max_size=8), costs)
 def test_extending_leaves_the_old_total_as_it_is(found: list[Cost], one: Cost) -> None:
     old = Composition().including(found)

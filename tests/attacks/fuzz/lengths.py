@@ -25,6 +25,7 @@ from attacks.fuzz.shapes import LAMBDAS, LEAVES, NAMES, QUERIES, SHAPES, Texts
 
 import wpinq
 from wpinq.apps.remote import grammar
+from wpinq.apps.remote.pricing import priced, priced_sql
 from wpinq.apps.serve import plans
 from wpinq.apps.serve.config import Limits
 from wpinq.core.functions import expressions, sizes
@@ -155,8 +156,9 @@ def chained(rng: random.Random) -> str:
 
 def asked(text: str) -> None:
     """Price a query as a server does."""
-    quoted(text, tables(), epsilon=1, delta="1e-6" if "GROUP BY" in text else None, bounds={"n": (0, 1), "x": (0, 1)},
-           insist=lambda found: plans.insist_on_limits(found, Limits(steps=10**6)))  # fmt: skip
+    quote = quoted(text, tables(), epsilon=1, delta="1e-6" if "GROUP BY" in text else None, bounds={"n": (0, 1), "x": (0, 1)},
+                   insist=lambda found: plans.insist_on_limits(found, Limits(steps=10**6)))  # fmt: skip
+    priced_sql(quote, None)
 
 
 def mapped(rng: random.Random) -> tuple[str, Any]:
@@ -220,7 +222,7 @@ def sent(rng: random.Random) -> tuple[str, Any]:
 
     def ask() -> None:
         plan = msgspec.convert(steps, list[grammar.AnyStep])
-        plans.collection(plan, {"v": tables()["v"]}, limits).quote(epsilon=1)
+        priced([plans.collection(plan, {"v": tables()["v"]}, limits).quote(epsilon=1)], None)
 
     return msgspec.json.encode(steps).decode(), ask
 

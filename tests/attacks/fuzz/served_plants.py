@@ -66,6 +66,6 @@ def _patched(place: Any, name: str, made: Callable[[Any], Any]) -> Callable[[], 
 PLANTS = {
     "absent": Plant("bins are refused by how many there are", _patched(measured, "observed", _absent), 15),
     "priced": Plant("a price depends on how large the file is", _patched(questions, "priced_sql", _priced)),
-    "counted": Plant("a refusal counts records", _patched(questions, "_quoted_plan", _counted), 2),
+    "counted": Plant("a refusal counts records", _patched(questions, "quote_plan", _counted), 2),
     "numbered": Plant("a ledger's rows are numbered by a file's size", _patched(admin, "_described", _numbered), 8),
 }

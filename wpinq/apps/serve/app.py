@@ -24,6 +24,7 @@ from wpinq.apps.serve.operations import JSON, Site, description
 from wpinq.apps.serve.page.routes import pages
 from wpinq.apps.serve.questions import ASKING, MEASURING
 from wpinq.apps.serve.refusals import RefusedError, refused, respond
+from wpinq.apps.serve.rehearsal import Rehearsal
 from wpinq.apps.serve.releases import RELEASES
 from wpinq.apps.serve.tokens import Grant, Tokens
 from wpinq.apps.serve.turning import Turning
@@ -43,7 +44,7 @@ def site_of(catalogue: Catalogue, tokens: Tokens) -> Site:
     """
     limits = catalogue.config.limits
     desk = Desk(limits.waiting, limits.held, limits.memory)
-    return Site(catalogue, tokens, desk, Entrance(tokens, catalogue.config))
+    return Site(catalogue, tokens, desk, Entrance(tokens, catalogue.config), Rehearsal())
 
 
 def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
@@ -67,6 +68,7 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     @asynccontextmanager
     async def turning(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            stack.enter_context(site.rehearsal)
             stack.enter_context(Turning(site))
             if agents is not None:
                 await stack.enter_async_context(agents.run())

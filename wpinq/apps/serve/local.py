@@ -40,7 +40,7 @@ def inside(config: Config, analyst: str, cap: Fraction | None) -> Iterator[Insid
         _cap(catalogue, analyst, cap)
     site = site_of(catalogue, Tokens(catalogue.home / config.server.tokens))
     grant = Grant(LOCAL, analyst, tuple(sorted(config.data)), dt.datetime.now(dt.UTC), NEVER)
-    with Turning(site):
+    with site.rehearsal, Turning(site):
         yield Inside(site, OPERATIONS, grant)
 
 

@@ -17,6 +17,7 @@ from wpinq.apps.remote.wire import Refused
 from wpinq.apps.serve.catalogue import Catalogue
 from wpinq.apps.serve.middleware import Entrance
 from wpinq.apps.serve.refusals import STATUSES, RefusedError, refused
+from wpinq.apps.serve.rehearsal import Rehearsal
 from wpinq.apps.serve.tokens import Grant, Tokens
 from wpinq.apps.serve.work_queue import Desk
 
@@ -35,12 +36,14 @@ class Site:
         tokens: All tokens.
         desk: Where questions wait to be computed.
         entrance: Who is let in.
+        rehearsal: Where questions are priced first.
     """
 
     catalogue: Catalogue
     tokens: Tokens
     desk: Desk
     entrance: Entrance
+    rehearsal: Rehearsal
 
 
 @dataclass(frozen=True)

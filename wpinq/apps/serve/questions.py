@@ -23,6 +23,7 @@ from wpinq.apps.serve.measured import described
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.plans import collection, insist_on_limits
 from wpinq.apps.serve.refusals import RefusedError
+from wpinq.apps.serve.rehearsal import Rehearsal
 from wpinq.apps.serve.tokens import Grant
 from wpinq.apps.serve.work_queue import Charged
 from wpinq.collection import Collection
@@ -38,29 +39,22 @@ from wpinq.query.explained import explains
 
 async def sql(call: Call[Sql]) -> Answered:
     """Price a SELECT (dry), or charge for it and answer; asked again it is free, and the same."""
-    body, grant, catalogue = call.body, call.grant, call.site.catalogue
+    body, grant, catalogue, rehearsal = call.body, call.grant, call.site.catalogue, call.site.rehearsal
     _insist_on_size(body, catalogue)
 
     def price() -> Answered:
-        quote = _quoted(body, grant, catalogue)
+        quote = quote_sql(body, grant, catalogue, rehearsal)
         insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits, quote.lost)
         return Answered(price=priced_sql(quote, grant.analyst))
 
     def charged() -> Charged[Answered]:
-        quote = _quoted(body, grant, catalogue)
+        quote = quote_sql(body, grant, catalogue, rehearsal)
         insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits, quote.lost)
         made = commit(quote.quotes)
         return Charged(made[0].key_owner.name, lambda: _answered(quote.answer(made)))
 
-    def explain() -> Answered:
-        quote = _quoted(msgspec.structs.replace(body, query=explains(body.query) or ""), grant, catalogue)
-        shown = quote.explained()
-        rows, intervals = [list(row) for row in shown.rows], [list(row) for row in shown.intervals]
-        price = priced_sql(quote, grant.analyst)
-        return Answered(price=price, columns=list(shown.columns), rows=rows, intervals=intervals, about=shown.about)
-
     if explains(body.query) is not None:
-        return await call.site.desk.quoted(grant.analyst, explain)
+        return await call.site.desk.quoted(grant.analyst, lambda: explained(body, grant, catalogue, rehearsal))
     if body.dry:
         return await call.site.desk.quoted(grant.analyst, price)
     key = (grant.analyst, grant.data, catalogue.versions, msgspec.json.encode(body))
@@ -94,15 +88,40 @@ def _insist_on_size(body: Sql, catalogue: Catalogue) -> None:
         raise PlanError(f"sql(delta=...): at most {limits.delta} here; name the groups to show, keys=[...].")
 
 
-def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
-    """The query, priced; nothing is charged, and no record is read.
+def explained(body: Sql, grant: Grant, catalogue: Catalogue, rehearsal: Rehearsal | None = None) -> Answered:
+    """How a query would be answered, for EXPLAIN; nothing is charged, and no record is read.
 
     Raises:
-        RefusedError: The analyst has no cap; the query is not read then.
+        RefusedError, PlanError, BinError, ExactnessError: See `quote_sql`.
+    """
+    query = explains(body.query) or ""
+    quote = quote_sql(msgspec.structs.replace(body, query=query), grant, catalogue, rehearsal, asked=body)
+    shown = quote.explained()
+    rows, intervals = [list(row) for row in shown.rows], [list(row) for row in shown.intervals]
+    price = priced_sql(quote, grant.analyst)
+    return Answered(price=price, columns=list(shown.columns), rows=rows, intervals=intervals, about=shown.about)
+
+
+def quote_sql(
+    body: Sql, grant: Grant, catalogue: Catalogue, rehearsal: Rehearsal | None = None, *, asked: Sql | None = None
+) -> QuotedSql:
+    """The query, priced; nothing is charged, and no record is read.
+
+    Args:
+        body: The query.
+        grant: Who asks.
+        catalogue: What there is.
+        rehearsal: Where it is priced first; None in there.
+        asked: What was asked, where the query is a part of it.
+
+    Raises:
+        RefusedError: The analyst has no cap, and the query is not read then; or pricing it takes too much.
         PlanError, BinError, ExactnessError: It cannot be asked.
     """
     mine = {name: data_set for name, data_set in _mine(grant, catalogue).items() if data_set.file.questions}
     insist_on_any_cap(mine.values(), grant.analyst)
+    if rehearsal is not None:
+        rehearsal.insist(catalogue, grant.data, asked or body)
     tables = _bounded({name: data_set.views for name, data_set in mine.items()}, body.at_most)
     public = {name: str(catalogue.home / path) for name, path in catalogue.config.public.items()}
     bounds: dict[str, Any] = {}
@@ -201,12 +220,12 @@ async def measure(call: Call[Measure]) -> Measured:
     body, grant, site = call.body, call.grant, call.site
 
     def price() -> Measured:
-        quote = _quoted_plan(body, grant, site.catalogue)
+        quote = quote_plan(body, grant, site.catalogue, site.rehearsal)
         insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
         return Measured(price=priced([quote], grant.analyst, ["weight"]))
 
     def charged() -> Charged[Served]:
-        quote = _quoted_plan(body, grant, site.catalogue)
+        quote = quote_plan(body, grant, site.catalogue, site.rehearsal)
         insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
         (made,) = commit([quote])
         (data, *_) = (
@@ -227,17 +246,27 @@ async def measure(call: Call[Measure]) -> Measured:
     return Measured(measurement=described(served))
 
 
-def _quoted_plan(body: Measure, grant: Grant, catalogue: Catalogue) -> Quote[Measurement]:
+def quote_plan(
+    body: Measure, grant: Grant, catalogue: Catalogue, rehearsal: Rehearsal | None = None
+) -> Quote[Measurement]:
     """The measurement, priced; nothing is charged, and no record is read.
 
+    Args:
+        body: The plan.
+        grant: Who asks.
+        catalogue: What there is.
+        rehearsal: Where it is priced first; None in there.
+
     Raises:
-        RefusedError: The analyst has no cap; the plan is not read then.
+        RefusedError: The analyst has no cap, and the plan is not read then; or pricing it takes too much.
         PlanError, ExactnessError: It cannot be asked.
     """
     mine = {
         name: data_set for name, data_set in catalogue.data.items() if name in grant.data and data_set.file.questions
     }
     insist_on_any_cap(mine.values(), grant.analyst)
+    if rehearsal is not None:
+        rehearsal.insist(catalogue, grant.data, body)
     tables = {name: data_set.views for name, data_set in mine.items()}
     amounts: dict[str, Any] = {"rho": body.rho, "delta": body.delta, "within": body.within}
     wanted = collection(body.plan, tables, catalogue.config.limits)

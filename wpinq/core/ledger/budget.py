@@ -190,7 +190,7 @@ def allowances(ledger: Ledger, analyst: str | None, charges: Sequence[Charge] = 
         new = [cost for charge_ in charges if charge_.key not in known.charges for cost in charge_.costs]
         after = known.spent.including(new)
         fits = _fitting(known, analyst)
-        more = _most(lambda number: fits(after.including(costs * number))) if costs else 0
+        more = _most(lambda number: fits(after.including(costs, number))) if costs else 0
         return _said(known, analyst, known.spent), _said(known, analyst, after, more, fits=not new or fits(after))
 
 

@@ -198,19 +198,19 @@ class Composition:
         """Of all costs, at the order."""
         return self.renyi.amount
 
-    def including(self, costs: Iterable[Cost]) -> Composition:
-        """The total with more costs; this one stays as it is."""
+    def including(self, costs: Iterable[Cost], number: int = 1) -> Composition:
+        """The total with more costs, so often; this one stays as it is."""
         result = replace(self, pure=self.pure.draft(), renyi=self.renyi.draft())
-        result.add(costs)
+        result.add(costs, number)
         return result
 
-    def add(self, costs: Iterable[Cost]) -> None:
-        """Add costs."""
+    def add(self, costs: Iterable[Cost], number: int = 1) -> None:
+        """Add costs, each so often: what all come to follows from the sum of each part, in whatever order."""
         for cost in costs:
-            self.pure.add(cost.under, cost.epsilon, cost.times)
+            self.pure.add(cost.under, cost.epsilon * number, cost.times)
             if self.curves:
-                self.renyi.add(cost.under, cost.at(self.order), cost.times)
-            self.delta += cost.delta
+                self.renyi.add(cost.under, cost.at(self.order) * number, cost.times)
+            self.delta += cost.delta * number
             self.gaussian = self.gaussian or cost.rho > 0
 
     def since(self, before: Composition) -> Fraction:

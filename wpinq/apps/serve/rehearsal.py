@@ -1,0 +1,178 @@
+"""Questions of analysts are priced on no records first, in a process of its own that may be ended.
+
+Whoever has a token may ask what a question costs as often as the rate allows, for nothing. Its size is bounded before
+it is read, and what it makes before that is made, so pricing takes as long as a text is. This is for what nobody
+foresaw: what takes too much time or memory there is refused, and the server never begins it. The process knows names
+and types of columns, and no record, ledger, secret or address.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from wpinq.apps.remote.grammar import Measure
+from wpinq.apps.remote.wire import Sql
+from wpinq.apps.serve.catalogue import Catalogue
+from wpinq.apps.serve.config import Limits
+from wpinq.apps.serve.refusals import RefusedError
+from wpinq.core import Kind, sources
+
+MODULE = "wpinq.apps.serve.rehearsing"
+SECONDS = 5
+"""Of the processor that one question may take."""
+PATIENCE = 60.0
+"""Seconds by the clock until it is given up, on a machine that does much else."""
+MEMORY = 1 << 31
+"""Bytes that the process may write to."""
+NO_MEMORY = 1
+"""Its exit code beyond."""
+SETTLING = 1.0
+"""Seconds in which the system ends a process whose streams are closed."""
+SPENT = (-signal.SIGPROF, NO_MEMORY)
+"""How the process ends at a question that takes too much."""
+TOO_MUCH = "pricing it takes too long, or too much memory; ask something smaller. Nothing was charged."
+
+
+class Imagined(msgspec.Struct, frozen=True):
+    """A data set without its records.
+
+    Attributes:
+        columns: The type of each column; None for values of any kind.
+        column, at_most, per, whole: Of its unit. A way to the owner, and periods, are left out: they make no question
+            larger.
+        bounds: Bounds of its columns.
+    """
+
+    columns: dict[str, str | None]
+    column: str | None
+    at_most: int | None
+    per: tuple[str, int] | None
+    whole: bool
+    bounds: dict[str, Any]
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """All that questions are rehearsed on.
+
+    Attributes:
+        tables: The data sets.
+        public: The paths of public tables.
+        limits: Of questions.
+    """
+
+    tables: dict[str, Imagined]
+    public: dict[str, str]
+    limits: Limits
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A question: a query or a plan, and the data sets that it may read."""
+
+    data: tuple[str, ...]
+    sql: Sql | None = None
+    plan: Measure | None = None
+
+
+class Rehearsal:
+    """The process; it begins at the first question, and anew after one that ended it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._catalogue: Catalogue | None = None
+        self._process: Popen[bytes] | None = None
+
+    def __enter__(self) -> Rehearsal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with self._lock:
+            self._end()
+
+    def insist(self, catalogue: Catalogue, data: Sequence[str], question: Sql | Measure) -> None:
+        """Price a question there, whatever comes of it.
+
+        Raises:
+            RefusedError: It takes too much.
+        """
+        kind = {"sql": question} if isinstance(question, Sql) else {"plan": question}
+        line = Line(tuple(data), **kind)
+        with self._lock:
+            for fresh in (False, True):
+                if fresh or catalogue is not self._catalogue or self._process is None:
+                    self._begin(catalogue)
+                if self._answers(line):
+                    return
+                if self._end(SETTLING) in SPENT:
+                    break  # else somebody else ended it, perhaps before the question
+            raise RefusedError(413, TOO_MUCH)
+
+    def _begin(self, catalogue: Catalogue) -> None:
+        """Begin the process for what is served now.
+
+        Raises:
+            RefusedError: It cannot begin.
+        """
+        self._end()
+        known = {name: value for name, value in os.environ.items() if not name.startswith("WPINQ_SECRET")}
+        self._process = Popen(  # noqa: S603  this Python, and a module of ours
+            [sys.executable, "-m", MODULE], stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+            env=known, start_new_session=True,
+        )  # fmt: skip
+        self._catalogue = catalogue
+        if not self._answers(staged(catalogue)):
+            self._end()
+            raise RefusedError(503)
+
+    def _answers(self, line: msgspec.Struct) -> bool:
+        """Whether the process has done with a line, which may have ended it."""
+        process = self._process
+        assert process is not None  # noqa: S101  it was begun
+        assert process.stdin is not None  # noqa: S101
+        assert process.stdout is not None  # noqa: S101
+        try:
+            process.stdin.write(msgspec.json.encode(line) + b"\n")
+            process.stdin.flush()
+        except OSError:
+            return False
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+        return bool(ready) and process.stdout.read(1) == b"\n"
+
+    def _end(self, settling: float = 0) -> int | None:
+        """End it; how it had ended, if it does so by itself within so many seconds."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        with process, suppress(TimeoutExpired):
+            try:
+                return process.wait(settling)
+            finally:
+                process.kill()
+        return None
+
+
+def staged(catalogue: Catalogue) -> Stage:
+    """What questions about a catalogue are rehearsed on."""
+    tables = {}
+    for name, opened in catalogue.data.items():
+        if opened.file.questions:
+            schema, unit = opened.views._node.schema, sources(opened.views._node)[0].unit
+            kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
+            person = unit.column in kinds and not unit.way
+            tables[name] = Imagined(
+                kinds,
+                *((unit.column, unit.at_most, unit.per, unit.whole) if person else (None, None, None, False)),
+                opened.file.bounds,
+            )
+    public = {name: str(catalogue.home / path) for name, path in catalogue.config.public.items()}
+    return Stage(tables, public, catalogue.config.limits)

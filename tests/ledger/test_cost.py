@@ -69,6 +69,18 @@ def test_order_does_not_matter_and_more_never_costs_less(first: list[Cost], more
     assert total(mixed) == after
 
 
+def test_of_many_parts_those_that_count_are_looked_at_alone() -> None:
+    """Of ten thousand parts one more cost is added up by the twenty that count, not by all."""
+    parts = [
+        Cost(Fraction(1 + part % 7, 100), under=(("pages", str(part)),), times=Fraction(39, 2)) for part in range(90)
+    ]
+    composed = Composition()
+    for start in range(0, 90, 7):
+        composed = composed.including(parts[start : start + 7])
+        assert all(len(counted) <= 20 for counted in composed.pure.largest.values())
+    assert composed.epsilon == Fraction(12 * 7 + 7 * 6, 100) + Fraction(6, 200)
+
+
 @given(st.lists(costs, max_size=6), st.lists(costs, max_size=3), st.integers(0, 5))
 def test_so_many_times_is_one_after_the_other(found: list[Cost], more: list[Cost], number: int) -> None:
     before = Composition(order=Fraction(8), curves=True).including(found)

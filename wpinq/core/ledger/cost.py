@@ -34,6 +34,7 @@ from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from wpinq.core.ledger.renyi import Order, rate
 from wpinq.errors import ExactnessError, InternalError
@@ -106,19 +107,23 @@ class Total:
         parts: The amount of each part, by the names on its path, and the largest of each group, by those without the
             last: so that one more cost is added up in the same time, however many there are.
         sums: The sum of the costs of a part, where several parts count: by its outermost group, times, and its name.
+        largest: By group and times the largest of these sums, by part, so many as count: what one more cost changes
+            follows from them. It follows from `sums`, and is found there once.
     """
 
     amount: Fraction = ZERO
     parts: MutableMapping[tuple[str, ...], Fraction] = field(default_factory=dict)
     sums: MutableMapping[tuple[str, ...], Fraction] = field(default_factory=dict)
+    largest: MutableMapping[tuple[str, str], dict[str, Fraction]] = field(default_factory=dict, compare=False)
 
     def draft(self) -> Total:
         """A layer to add to; this one stays as it is until it is settled."""
-        return Total(self.amount, ChainMap({}, self.parts), ChainMap({}, self.sums))
+        return Total(self.amount, ChainMap({}, self.parts), ChainMap({}, self.sums), ChainMap({}, self.largest))
 
     def settle(self, after: Total) -> None:
         """Become what was made of a draft of this one."""
-        for held, added in ((self.parts, after.parts), (self.sums, after.sums)):
+        held: MutableMapping[Any, Any]
+        for held, added in ((self.parts, after.parts), (self.sums, after.sums), (self.largest, after.largest)):
             if isinstance(added, ChainMap):
                 held.update(added.maps[0])
         self.amount = after.amount
@@ -131,10 +136,21 @@ class Total:
         """Add to a part of which several count, and return by how much the group grows."""
         group, name = part
         of = (group, write_amount(times))
-        losses = {key[2]: amount for key, amount in self.sums.items() if key[:2] == of}
-        before = so_many_largest(losses.values(), times)
-        self.sums[(*of, name)] = losses[name] = losses.get(name, ZERO) + loss
-        return so_many_largest(losses.values(), times) - before
+        before = self._counted(of, times)
+        self.sums[(*of, name)] = grown = self.sums.get((*of, name), ZERO) + loss
+        after = _largest_of(
+            {**before, name: grown}, times
+        )  # sums only grow: what did not count counts when it has grown
+        self.largest[of] = after
+        return so_many_largest(after.values(), times) - so_many_largest(before.values(), times)
+
+    def _counted(self, of: tuple[str, str], times: Fraction) -> dict[str, Fraction]:
+        """The largest sums of a group, by part."""
+        if of not in self.largest:
+            self.largest[of] = _largest_of(
+                {key[2]: amount for key, amount in self.sums.items() if key[:2] == of}, times
+            )
+        return self.largest[of]
 
     def _largest(self, under: tuple[tuple[str, str], ...], growth: Fraction) -> Fraction:
         """Add to a part; of a group only the growth of the largest goes on to what holds the group."""
@@ -147,6 +163,12 @@ class Total:
             growth = max(amount - largest, ZERO)
             del path[-2:]
         return growth
+
+
+def _largest_of(losses: dict[str, Fraction], times: Fraction) -> dict[str, Fraction]:
+    """The largest of some losses, as many as count, also in part."""
+    many = math.ceil(times)
+    return losses if len(losses) <= many else dict(sorted(losses.items(), key=lambda entry: -entry[1])[:many])
 
 
 def so_many_largest(losses: Iterable[Fraction], times: Fraction) -> Fraction:

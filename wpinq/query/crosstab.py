@@ -431,8 +431,9 @@ def in_categories(
         text = pl.col(name).cast(pl.String, strict=False)
         listed = text.is_in(list(values))
         if outside[name] is None:
+            plain = records._node.schema[name].kind is Kind.TEXT  # then a bound of records for each value stays known
             records = records.filter(listed)
-            labelled.append(text.alias(name))
+            labelled.append(pl.col(name) if plain else text.alias(name))
         else:
             labelled.append(pl.when(listed).then(text).otherwise(pl.lit(outside[name])).alias(name))
     return records.map([*labelled, *map(pl.col, numbers)])

@@ -75,7 +75,7 @@ def test_numbers_are_no_further_from_the_truth_and_intervals_hold():
         ({"keep": [5]}, "list pairs"),
         ({"keep": [({"region": name}, 1) for name in LISTS["region"]] + [({}, 5)]}, "no table has all"),
         ({"keep": [({}, 0), ({"region": "north"}, 3)]}, "no table has all"),
-        ({"names": ("region", "age", "sex"), "keep": [({"age": "1"}, 3)]}, "put the columns of this number first"),
+        ({"names": ("region", "age", "sex"), "keep": [({"age": "1"}, 3)]}, "Put the columns of this number first"),
         ({"sum": "pay", "bounds": {"pay": (0, 9)}}, "goes with counts"),
     ],
 )

@@ -20,6 +20,7 @@ from wpinq.postprocess import shown
 from wpinq.postprocess.axes import Axis, noises, rounded
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.postprocess.degrees.synthesis.writers import replacing
+from wpinq.postprocess.rounding_search import too_far
 from wpinq.query.table_hierarchy import Hierarchy
 from wpinq.query.table_numbers import CellNumbers, Numbers, Solver, medians
 from wpinq.query.table_public import Public
@@ -31,11 +32,7 @@ if TYPE_CHECKING:
 
 
 ADD_UP = "All counts add up. They are whole, each within one of the best estimate."
-ADD_UP_IN_ORDER = (
-    "All counts add up. They are whole along the columns in their order, each within one of the best estimate; other"
-    " totals are sums of their parts, and may be moved by more."
-)
-"""What is said of whole numbers; see `whole`."""
+"""What is said of whole numbers; see `rounded`."""
 KEPT = "*"
 """What stands after a public number."""
 INDENT = "\u00a0\u00a0\u00a0"
@@ -94,7 +91,7 @@ class Table:
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """The estimates in whole numbers that add up."""
-        return rounded(self.estimates, self.axes)
+        return rounded(self.estimates, self.axes, self.public.numbers)
 
     @cached_property
     def halves(self) -> npt.NDArray[np.float64]:
@@ -155,9 +152,21 @@ class Table:
             *([f"{KEPT} A public number, kept as it is."] if self.public.numbers else ()),
             f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
             " zero stands for a small one.",
-            ADD_UP if len(self.keys) < (2 if self.hierarchies else 3) else ADD_UP_IN_ORDER,
+            self._whole,
             *(number.note for number in self.numbers),
             *shown.footnotes(about)[1:],
+        )
+
+    @property
+    def _whole(self) -> str:
+        """What is said of whole numbers."""
+        far = too_far(self.counts, self.estimates)
+        if not far.any():
+            return ADD_UP
+        return (
+            "All counts add up. They are whole, each cell within one of the best estimate; so are all totals but"
+            f" {np.count_nonzero(far):,} of {far.size:,}, which are within {far.max() + 1:,.0f}, for none were found"
+            " that are nearer."
         )
 
     @takes(path=PATH | NOTHING, title=NAME | NOTHING)

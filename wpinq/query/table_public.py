@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wpinq.errors import PlanError
+from wpinq.postprocess.axes import Axis, exactly
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from wpinq.postprocess.axes import Axis
 
 CALL = "table(keep=...)"
 MOST = 1_000
@@ -92,7 +91,7 @@ def read_public(
     if not isinstance(keep, (list, tuple)):
         raise PlanError(f"{CALL}: list pairs, for example [({{'region': 'North', 'age': '90+'}}, 0)].")
     result: dict[tuple[int, ...], int] = {}
-    ordered = len(keys) > 2 or (len(keys) > 1 and any(axis.parents for axis in axes))
+    ordered = not exactly(axes)
     for pair in keep:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], Mapping):
             raise PlanError(f"{CALL}: list pairs, for example [({{'region': 'North', 'age': '90+'}}, 0)].")
@@ -102,10 +101,10 @@ def read_public(
             raise PlanError(f"{CALL}: a public number is a count, a whole number from zero on.")
         if number and ordered and not _in_order(place, axes):
             raise PlanError(
-                f"{CALL}: of several columns whole numbers keep cells, and totals of the last columns; put the columns"
-                " of this number first."
+                f"{CALL}: of three columns, or two hierarchies, whole numbers that keep every total need not exist;"
+                " cells are kept, and totals of the last columns. Put the columns of this number first."
             )
-        below = product(*(axis.below(at) for axis, at in zip(axes, place, strict=True))) if number == 0 else ()
+        below = product(*(axis.cells[at] for axis, at in zip(axes, place, strict=True))) if number == 0 else ()
         for spot in (place, *below):
             if result.setdefault(spot, number) != number:
                 raise PlanError(f"{CALL}: no table has all of these numbers, for some contradict each other.")

@@ -111,9 +111,13 @@ class Table:
     @cached_property
     def numbers(self) -> tuple[CellNumbers, ...]:
         """Sums, means and medians, in the order in which they are told."""
-        solver = Solver(self.groups, self._solved, self._noises, lambda values: rounded(values, self.axes))
+        empty = self.public.empty
+        solver = Solver(
+            self.groups, lambda values: empty.imposed(self._solved(values), self.axes), self._noises,
+            lambda values: rounded(values, self.axes, empty.numbers), empty.numbers,
+        )  # fmt: skip
         result = solver.numbers(self.wanted, self.answer.measurements[1:][: len(self.wanted.totalled)], self.kinds)
-        ranks = [] if self.ranked is None else medians(self.wanted, self.ranked, self.counts.shape)
+        ranks = [] if self.ranked is None else medians(self.wanted, self.ranked, self.counts.shape, empty.numbers)
         return (*result, *ranks)
 
     @property

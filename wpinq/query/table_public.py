@@ -6,7 +6,7 @@ in the measure of their noise. Below a total of zero all cells are zero. The var
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -34,6 +34,11 @@ class Public:
     """
 
     numbers: Mapping[tuple[int, ...], int]
+
+    @property
+    def empty(self) -> Public:
+        """Those of which no record is: all sums are zero there, too."""
+        return Public({place: number for place, number in self.numbers.items() if not number})
 
     def imposed(self, estimates: npt.NDArray[np.float64], axes: Sequence[Axis]) -> npt.NDArray[np.float64]:
         """The estimates with these numbers, moved as little as makes all add up."""
@@ -75,7 +80,10 @@ class Public:
 
 
 def read_public(
-    keep: Sequence[tuple[Mapping[str, str], int]], keys: Sequence[tuple[str, tuple[str, ...]]], axes: Sequence[Axis]
+    keep: Sequence[tuple[Mapping[str, str], int]],
+    keys: Sequence[tuple[str, tuple[str, ...]]],
+    axes: Sequence[Axis],
+    chosen: Collection[str] = (),
 ) -> Public:
     """Read public numbers.
 
@@ -83,6 +91,7 @@ def read_public(
         keep: Pairs of a value for each column, but those whose total is meant, and a count.
         keys: The columns of the table with their values.
         axes: How they were measured.
+        chosen: The columns whose values nobody listed: totals of them are kept, and nothing below.
 
     Raises:
         PlanError: A place is none of the table, a number no count, or they contradict each other; or whole numbers do
@@ -96,6 +105,11 @@ def read_public(
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], Mapping):
             raise PlanError(f"{CALL}: list pairs, for example [({{'region': 'North', 'age': '90+'}}, 0)].")
         where, number = pair
+        if set(chosen) & set(where) or (chosen and not number):
+            raise PlanError(
+                f"{CALL}: values of {' and '.join(chosen)} are not known before they are chosen; keep totals of them"
+                " above zero, or list their values in categories=."
+            )
         place = _place(where, keys)
         if type(number) is not int or not 0 <= number < 2**50:
             raise PlanError(f"{CALL}: a public number is a count, a whole number from zero on.")

@@ -61,7 +61,7 @@ _HOMES = {
     "consistent": "query.adding_up",
     "connect": "apps.remote.client",
     "plan_budget": "aggregates.budget_split",
-    "plan_tables": "query.table_plan",
+    "plan_tables": "query.table_planning",
     "postgres": "sources.databases.postgres",
     "processes": "distributed.processes",
     "protect": "protection",

@@ -122,7 +122,7 @@ def calls(place):
         "plan_tables": (wpinq.plan_tables, {"records": people, "tables": ["page", ("page", "user")], "epsilon": 1,
                                             "categories": {"page": ["a", "b"], "user": ["ann"]}, "other": "else",
                                             "mechanism": "geometric", "at_most": 2, "per": ("page", 1),
-                                            "alike": False}),
+                                            "aim": "tables"}),
         "plan measure": (plan.measure, {"name": "n", "analyst": None}),
         "planned table": (planned.table, {"columns": ["page"], "level": 0.9}),
         "planned cells": (planned.cells, {"columns": next(iter(plan.shares))}),

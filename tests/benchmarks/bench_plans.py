@@ -6,11 +6,13 @@ of 3 and fewer.
 
 - residuals: ResidualPlanner's optimum, by its closed form (Xiao, Sun, Xiao, Kifer, Zhang, NeurIPS 2023, section 5), of
   the domains in its authors' code (github.com/dkifer/ResidualPlanner, `selection_only/workload.py`). No mechanism with
-  Gaussian noise errs less. It needs noise on residuals; margins that are measured one by one do not reach it.
+  Gaussian noise errs less.
 - HDMM: its marginals template, OPT_M (McKenna, Miklau, Hay, Machanavajjhala, PVLDB 11(10), 2018, section 7.1): weights
   of all margins by L-BFGS from random ones, as its authors' code has it (github.com/dpcomp-org/hdmm, `templates.py`),
   the best of some beginnings. It is run here, over our sum of variances.
-- ours: `plan_tables`, with its seconds and how many margins it measures.
+- ours: the variances that `plan_tables` has after its shares are rounded, with its seconds and how much it measures.
+- largest: the largest variance of a cell by ResidualPlanner's program for it (`selection_only/class_maxvar.py`), solved
+  by CVXPY outside of this repository (`PROGRAM`), and by `aim="max"`.
 
 Usage: python tests/benchmarks/bench_plans.py [--smoke]
 
@@ -27,7 +29,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from wpinq.postprocess.cube import Cube, Floats
-from wpinq.postprocess.shares import Workload, best
+from wpinq.postprocess.shares import Workload, planned
 
 DOMAINS = {
     "CPS": [50, 100, 7, 4, 2],
@@ -37,6 +39,15 @@ DOMAINS = {
     "2^14": [2] * 14,
 }
 WAYS = {"1": [1], "2": [2], "3": [3], "0 to 3": [0, 1, 2, 3]}
+PROGRAM = {
+    "CPS": [4.3464, 7.8970, 7.7058, 13.2156],
+    "Adult": [12.0465, 67.8021, 236.8428, 253.6052],
+    "Loans": [10.6398, 52.2169, 156.6381, 180.8171],
+    "10^6": [5.3109, 11.9639, 14.7666, 26.9046],
+    "2^14": [5.6208, 15.6636],
+}
+"""The least largest variance for each of `WAYS`, as the program of ResidualPlanner's authors has it."""
+PARTS = 10**9
 STARTS = 3
 """Random beginnings of HDMM."""
 
@@ -69,25 +80,45 @@ def hdmm(wanted: Workload, seed: int) -> float:
     return float(result.fun * scale)
 
 
+def ours(wanted: Workload, aim: str) -> tuple[Floats, int]:
+    """The variance of each margin, and how many margins or residuals are measured."""
+    cube, numbers = wanted.cube, np.flatnonzero(wanted.importance).tolist()
+    alone = cube.dimensions / cube.cells
+    prices = (alone, np.ones(len(alone))) if wanted.gaussian else None
+    shares, residuals = planned(cube, numbers, wanted.allowed, prices, aim=aim)
+    shares = np.where(shares > 0, np.maximum(np.floor(shares * PARTS), 1) / PARTS, 0)
+    many = int((shares > 0).sum())
+    if not residuals:
+        return wanted.variances(shares), many
+    return cube.variances(cube.repeats * np.divide(shares, alone, out=np.zeros_like(shares), where=alone > 0)), many
+
+
 def main(smoke: bool) -> None:
     """One line for each domain and workload."""
-    print("| noise | domain | columns of a table | residuals | HDMM | ours | margins | seconds |")
-    print("|---|---|---|--:|--:|--:|--:|--:|")
+    print("| noise | domain | columns of a table | residuals | HDMM | ours | measured | seconds | largest | ours |")
+    print("|---|---|---|--:|--:|--:|--:|--:|--:|--:|")
     for gaussian in (True, False):
         for name, sizes in DOMAINS.items():
-            for words, ways in WAYS.items():
+            for way, (words, ways) in enumerate(WAYS.items()):
                 if max(ways) > len(sizes) or (smoke and len(sizes) > 6):
                     continue
                 wanted = workload(sizes, ways, gaussian=gaussian)
+                told, cube = wanted.importance > 0, wanted.cube
                 start = time.process_time()
-                shares = best(wanted)
+                variances, many = ours(wanted, "cells")
                 seconds = time.process_time() - start
-                cells = float((wanted.importance * wanted.cube.cells).sum())
                 other = min(hdmm(wanted, seed) for seed in range(1 if smoke else STARTS))
-                errors = [wanted.bound(), other, wanted.error(shares)]
-                residuals, theirs, ours = (f"{math.sqrt(error / cells):.3f}" for error in errors)
-                row = ["Gaussian", name, words, residuals] if gaussian else ["Laplace", name, words, ""]
-                print("|", " | ".join([*row, theirs, ours, str((shares > 0).sum()), f"{seconds:.1f}"]), "|", flush=True)
+                cells, least, largest = cube.cells[told].sum(), "", ["", ""]
+                if gaussian:
+                    bound = wanted.of_residuals(cube.dimensions / cube.cells)[0]
+                    least = f"{math.sqrt(bound / cells):.3f}"
+                    largest[0] = f"{value:.3f}" if (value := dict(enumerate(PROGRAM.get(name, []))).get(way)) else ""
+                if gaussian or len(sizes) < 7:
+                    largest[1] = f"{ours(wanted, 'max')[0][told].max():.3f}"
+                errors = (other, float((cube.cells * variances)[told].sum()))
+                theirs, own = (f"{math.sqrt(error / cells):.3f}" for error in errors)
+                row = ["Gaussian" if gaussian else "Laplace", name, words, least, theirs, own, str(many)]
+                print("|", " | ".join([*row, f"{seconds:.1f}", *largest]), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -124,13 +124,28 @@ def test_the_bound_on_a_person_widens_the_noise_and_not_the_shares():
     assert result.table("sex")["count"].sum() == pytest.approx(3000) and "protects one person" in result.notes[0]
 
 
-def test_small_tables_err_less_where_tables_count_alike():
-    cells, alike = (
-        wpinq.plan_tables(protected(), ["sex", ("age", "region")], categories=KINDS, epsilon=1, alike=alike)
-        for alike in (False, True)
+@pytest.mark.parametrize("terms", NOISES)
+def test_each_aim_errs_least_by_its_measure(terms):
+    people = protected(**({"budget": None, "rho": 10**9} if "rho" in terms else {}))
+    tables = ["sex", ("age", "region")]
+    cells, alike, worst = (
+        wpinq.plan_tables(people, tables, categories=KINDS, aim=aim, **terms) for aim in ("cells", "tables", "max")
     )
-    assert alike.errors[("sex",)] < cells.errors[("sex",)]
-    assert cells.rmse < alike.rmse
+    assert alike.errors["sex",] < cells.errors["sex",] and cells.rmse < min(alike.rmse, worst.rmse)
+    assert max(worst.errors.values()) < min(max(plan.errors.values()) for plan in (cells, alike))
+
+
+def test_gaussian_noise_is_of_residuals_unless_people_are_known_to_be_in_many_cells():
+    """One record of a person and sex at the most: their moves of two cells are squares that add up."""
+    kinds = {"sex": ["f", "m"], "age": [0, 1, 2]}
+    tables = ["sex", ("sex", "age")]
+    for per, kind in ((None, "residuals"), (("sex", 1), "margins")):
+        people = protected(unit=wpinq.users("person", at_most=6, per=per), budget=None, rho=10**9)
+        plan = wpinq.plan_tables(people, tables, categories=kinds, other=None, rho=1, mechanism="gaussian")
+        assert plan.to_dict()["of"] == kind and repr(plan).startswith("residual" if plan.residual else "measured")
+        result = plan.measure()
+        sums = result.table(("sex", "age")).group_by("sex", maintain_order=True).agg(pl.col("count").sum())
+        assert np.allclose(sums["count"], result.table("sex")["count"])
 
 
 def test_many_tables_are_planned_shown_and_measured():
@@ -184,6 +199,7 @@ def test_it_is_saved_with_what_describes_it(tmp_path):
         ({"mechanism": "gaussian"}, "no epsilon holds"),
         ({"epsilon": None}, "give either"),
         ({"rho": 1}, "plan_tables"),
+        ({"aim": "mean"}, "write 'cells', 'tables' or 'max'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_planned_is_refused_and_free(words, match):

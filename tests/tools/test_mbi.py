@@ -48,6 +48,24 @@ def test_what_was_bought_for_planned_tables_is_all_that_mbi_takes(people):
         assert one.stddev == tables.measurements[one.clique].stddev
 
 
+def test_residuals_are_what_mbi_makes_of_a_marginal():
+    """Of the true marginal its query has the residual that was measured, but for noise of five deviations."""
+    kinds = {"sex": ["f", "m"], "age": ["0", "1", "2"]}
+    columns = np.repeat(np.indices((2, 3)).reshape(2, -1), TRUTH.sum(axis=2).ravel(), axis=1)
+    rows = [(kinds["sex"][i], kinds["age"][j]) for i, j in columns.T]
+    records = wpinq.protect(rows, rho=10**6, columns={"sex": str, "age": str})
+    plan = wpinq.plan_tables(records, ["age", ("sex", "age")], categories=kinds, rho=100, other=None,
+                             mechanism="gaussian")  # fmt: skip
+    seen = mbi.Dataset(dict(zip(kinds, columns, strict=True)), domain(kinds))
+    found = marginals(plan.measure())
+    assert plan.residual and {one.clique for one in found} == {(), ("sex",), ("age",), ("age", "sex")}
+    for one in found:
+        told = np.asarray(one.query(seen.project(one.clique)))
+        assert np.abs(told - one.noisy_measurement).max() < 5 * one.stddev
+    model = mbi.estimation.MirrorDescent().estimate(domain(kinds), found)
+    assert model.project(["sex", "age"]).datavector().tolist() == pytest.approx(TRUTH.sum(axis=2).ravel(), abs=2)
+
+
 def test_a_file_drawn_from_planned_tables_is_near_to_the_truth():
     records = survey.made_up(1000)
     drawn = survey.synthetic(survey.planned(records).measure())

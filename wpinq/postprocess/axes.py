@@ -6,7 +6,8 @@ holds of all, where the parts of their noise are multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -17,8 +18,15 @@ import numpy.typing as npt
 
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm
 from wpinq.postprocess.margins import added_up, whole
+from wpinq.postprocess.rounding_search import searched
+from wpinq.postprocess.rounding_trees import rounded_tree
 
 Places: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+MOST = 200_000
+"""Numbers of a hierarchy beside another key that are rounded together; of more those are sought that are near."""
 
 Parts: TypeAlias = tuple[tuple[float, int], ...]
 """Parts of the noise of one measured number, and how many there are of each."""
@@ -74,17 +82,17 @@ class Axis:
             result[parent] = result[children].sum(axis=0)
         return np.moveaxis(result, 0, axis)
 
-    def below(self, node: int) -> list[int]:
-        """The places that a total is the sum of and that are no totals; the place itself, if it is none."""
-        families, queue, result = dict(self.families), [node], []
-        for each in queue:
-            queue += families[each].tolist() if each in families else []
-            result += [] if each in families else [each]
+    @cached_property
+    def cells(self) -> list[list[int]]:
+        """Of each place those that it is the sum of and that are no totals; of one that is none itself."""
+        result = [[node] for node in range(self.nodes)]
+        for parent, children in reversed(self.families):
+            result[parent] = [leaf for child in children.tolist() for leaf in result[child]]
         return result
 
     def covariance(self, node: int) -> npt.NDArray[np.float64]:
         """How the noise of each place goes along with that of one place, in variances of one measured number."""
-        part = np.isin(self.leaves, self.below(node)).astype(np.float64)
+        part = np.isin(self.leaves, self.cells[node]).astype(np.float64)
         return self.summed(part - part.sum() / (self.size + 1) if self.total else part, 0)
 
     def solved(self, values: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
@@ -108,16 +116,41 @@ class Axis:
         return tuple(result)
 
 
-def rounded(values: npt.NDArray[np.float64], axes: Sequence[Axis]) -> npt.NDArray[np.int64]:
+def exactly(axes: Sequence[Axis]) -> bool:
+    """Whether each number of a table can be made whole by less than one, and those that are whole stay.
+
+    It is so along one key, or two of which one at the most is a hierarchy.
+    """
+    trees = sum(bool(axis.parents) for axis in axes)
+    return len(axes) == 1 or (len(axes) == 2 and trees < 2 and (not trees or math.prod(a.nodes for a in axes) <= MOST))
+
+
+def rounded(values: Floats, axes: Sequence[Axis], kept: Iterable[tuple[int, ...]] = ()) -> Integers:
     """Whole numbers that add up exactly, of a table that does; see `whole`.
 
-    Along a hierarchy that is the first key each number goes up or down by less than one, from the total downwards.
+    Where `exactly` holds each number goes up or down by less than one. Elsewhere whole numbers are sought of which this
+    is true (`searched`); all cells are next to their values, and the most of all totals.
+
+    Args:
+        values: The table.
+        axes: Its keys.
+        kept: Where numbers are public: whole ones that are reached along the keys in their order.
 
     >>> rounded(np.array([1.5, 0.75, 0.75, 0.5, 2.0]), [Axis(3, False, (4, 0, 0, 4))]).tolist()
     [2, 1, 1, 0, 2]
     """
-    if not any(axis.parents for axis in axes):
-        return whole(values)
+    if exactly(axes) and len(axes) == 2 and any(axis.parents for axis in axes):
+        turned = bool(axes[1].parents)
+        result = rounded_tree(values.T if turned else values, axes[turned].parents)
+        return result.T if turned else result
+    start = _in_order(values, axes) if any(axis.parents for axis in axes) else whole(values)
+    if exactly(axes):
+        return start
+    return searched(start, values, [axis.cells for axis in axes], kept)
+
+
+def _in_order(values: Floats, axes: Sequence[Axis]) -> Integers:
+    """Whole numbers along the keys in their order; other totals are the sums of their parts, and may move by more."""
     cells = np.round(values[(-1,) * values.ndim])[None]
     for place, axis in enumerate(axes):
         before, after = (

@@ -3,7 +3,7 @@
 Every margin is a sum of *residuals*: that of a set B of columns is what the margin of B tells beyond those of fewer. A
 measured margin A of weight w (one over the variance of its noise) tells of the residual of each B within A, and least
 squares take the mean of what all of them tell, by weight w times `repeats` of A. So nothing is ever as large as the
-table of all columns, and neither matrices nor iterations are needed.
+table of all columns, and neither matrices nor iterations are needed. Residuals may be measured themselves, too.
 
 A margin is a number below 2^d: a bit for each of d columns, the first column the highest.
 
@@ -107,16 +107,21 @@ class Cube:
         """
         return self.supersets(weights * self.repeats)
 
-    def variances(self, weights: Floats) -> Floats:
+    def variances(self, information: Floats) -> Floats:
         """The variance of a cell of each margin after least squares; infinite where it cannot be told.
 
-        >>> Cube([2, 3]).variances(np.array([0.0, 0, 0, 1])).round(6).tolist()
+        Args:
+            information: Of each residual, as `information` gives it; or where residuals are measured themselves, how
+                often their cells are repeated, over the variance of their noise in any direction.
+
+        >>> cube = Cube([2, 3])
+        >>> cube.variances(cube.information(np.array([0.0, 0, 0, 1]))).round(6).tolist()
         [6.0, 2.0, 3.0, 1.0]
         """
-        information, each = self.information(weights), np.zeros(len(self.cells))
-        with np.errstate(divide="ignore"):
+        each = np.zeros(len(self.cells))
+        with np.errstate(divide="ignore", over="ignore"):
             np.divide(self.dimensions, information, out=each, where=self.dimensions > 0)
-        return self.subsets(each) * self.repeats / self.cells
+            return self.subsets(each) * self.repeats / self.cells
 
     def least_squares(
         self, measured: Mapping[int, Floats], weights: Floats, wanted: Iterable[int]
@@ -143,12 +148,17 @@ class Cube:
         for part, sums in residuals.items():
             for axis in range(sums.ndim):
                 residuals[part] = residuals[part] - residuals[part].mean(axis=axis, keepdims=True)
-        return {margin: self._of_residuals(margin, residuals) for margin in wanted}
+        return {margin: self.of_residuals(margin, residuals) for margin in wanted}
 
-    def _of_residuals(self, margin: int, residuals: Mapping[int, Floats]) -> Floats:
+    def of_residuals(self, margin: int, residuals: Mapping[int, Floats]) -> Floats:
+        """A margin from the residuals of its columns and of fewer; one that is not there is zero.
+
+        >>> Cube([2]).of_residuals(1, {0: np.array(9.0), 1: np.array([0.5, -0.5])}).tolist()
+        [5.0, 4.0]
+        """
         result = np.zeros(self.shape(margin))
         columns = self.columns(margin)
-        for part in self.below([margin]):
+        for part in (part for part in self.below([margin]) if part in residuals):
             inner = self.columns(part)
             shape = [self.sizes[column] if column in inner else 1 for column in columns]
             result += residuals[part].reshape(shape) * (self.cells[part] / self.cells[margin])

@@ -9,7 +9,8 @@ from wpinq.query.crosstab import table
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
 from wpinq.query.table_answer import Table
-from wpinq.query.table_plan import PlannedTables, TablePlan, plan_tables
+from wpinq.query.table_plan import PlannedTables, TablePlan
+from wpinq.query.table_planning import plan_tables
 
 __all__ = [
     "PlannedTables",

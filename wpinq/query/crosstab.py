@@ -96,7 +96,8 @@ def table(
         hierarchy: For a column of codes the code above each, as of NUTS, ICD or NACE: `{"region": {"DE1": "DE"}}`. The
             table has a row of each level; records hold the finest codes, and coarser rows are their sums.
         keep: Counts that are public and stay as they are, such as what cannot be: `[({"age": "0-9", "job": "yes"},
-            0)]`. Of a column that is left out the total is meant. They go with counts alone.
+            0)]`. Of a column that is left out the total is meant. Where a count is zero, sums are zero too, and means
+            and medians are unknown. Of a column whose values nobody listed only totals are kept.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
@@ -131,6 +132,7 @@ def table(
         costs = dict(choice.rest)
         choice.insist([quote for query in priced(made, costs, **asking) for quote in query.quotes])
         made = laid_out(choice.charge([other or "", total], made.others))
+        public = made.public(keep)  # totals, which stand elsewhere now; what was read before is read again
     if not made.numbers.medians:
         answer = sql(made.query, {"records": made.records}, keys=made.groups, bounds=made.numbers.bounds,
                      **asking, **costs)  # fmt: skip
@@ -211,12 +213,9 @@ class Layout:
         """Read the numbers that are kept.
 
         Raises:
-            PlanError: See `read_public`; or other numbers than counts are told, or names are not known yet.
+            PlanError: See `read_public`.
         """
-        result = read_public(keep, self.keys, axes_of(self.keys, self.totals, self.hierarchies))
-        if result.numbers and (self.numbers.columns or self.unlisted):
-            raise PlanError(f"{CALL}(keep=...): goes with counts by columns whose values are listed; leave the rest.")
-        return result
+        return read_public(keep, self.keys, axes_of(self.keys, self.totals, self.hierarchies), self.unlisted)
 
     @property
     def others(self) -> int:
@@ -431,8 +430,9 @@ def in_categories(
         text = pl.col(name).cast(pl.String, strict=False)
         listed = text.is_in(list(values))
         if outside[name] is None:
+            plain = records._node.schema[name].kind is Kind.TEXT  # then a bound of records for each value stays known
             records = records.filter(listed)
-            labelled.append(text.alias(name))
+            labelled.append(pl.col(name) if plain else text.alias(name))
         else:
             labelled.append(pl.when(listed).then(text).otherwise(pl.lit(outside[name])).alias(name))
     return records.map([*labelled, *map(pl.col, numbers)])

@@ -20,6 +20,7 @@ from wpinq.postprocess import shown
 from wpinq.postprocess.axes import Axis, noises, rounded
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.postprocess.degrees.synthesis.writers import replacing
+from wpinq.postprocess.rounding_search import too_far
 from wpinq.query.table_hierarchy import Hierarchy
 from wpinq.query.table_numbers import CellNumbers, Numbers, Solver, medians
 from wpinq.query.table_public import Public
@@ -31,11 +32,7 @@ if TYPE_CHECKING:
 
 
 ADD_UP = "All counts add up. They are whole, each within one of the best estimate."
-ADD_UP_IN_ORDER = (
-    "All counts add up. They are whole along the columns in their order, each within one of the best estimate; other"
-    " totals are sums of their parts, and may be moved by more."
-)
-"""What is said of whole numbers; see `whole`."""
+"""What is said of whole numbers; see `rounded`."""
 KEPT = "*"
 """What stands after a public number."""
 INDENT = "\u00a0\u00a0\u00a0"
@@ -94,7 +91,7 @@ class Table:
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """The estimates in whole numbers that add up."""
-        return rounded(self.estimates, self.axes)
+        return rounded(self.estimates, self.axes, self.public.numbers)
 
     @cached_property
     def halves(self) -> npt.NDArray[np.float64]:
@@ -114,9 +111,13 @@ class Table:
     @cached_property
     def numbers(self) -> tuple[CellNumbers, ...]:
         """Sums, means and medians, in the order in which they are told."""
-        solver = Solver(self.groups, self._solved, self._noises, lambda values: rounded(values, self.axes))
+        empty = self.public.empty
+        solver = Solver(
+            self.groups, lambda values: empty.imposed(self._solved(values), self.axes), self._noises,
+            lambda values: rounded(values, self.axes, empty.numbers), empty.numbers,
+        )  # fmt: skip
         result = solver.numbers(self.wanted, self.answer.measurements[1:][: len(self.wanted.totalled)], self.kinds)
-        ranks = [] if self.ranked is None else medians(self.wanted, self.ranked, self.counts.shape)
+        ranks = [] if self.ranked is None else medians(self.wanted, self.ranked, self.counts.shape, empty.numbers)
         return (*result, *ranks)
 
     @property
@@ -155,9 +156,21 @@ class Table:
             *([f"{KEPT} A public number, kept as it is."] if self.public.numbers else ()),
             f"Noise moves {each} at most with probability 0.95; what is nearer to zero may be zero, and a number below"
             " zero stands for a small one.",
-            ADD_UP if len(self.keys) < (2 if self.hierarchies else 3) else ADD_UP_IN_ORDER,
+            self._whole,
             *(number.note for number in self.numbers),
             *shown.footnotes(about)[1:],
+        )
+
+    @property
+    def _whole(self) -> str:
+        """What is said of whole numbers."""
+        far = too_far(self.counts, self.estimates)
+        if not far.any():
+            return ADD_UP
+        return (
+            "All counts add up. They are whole, each cell within one of the best estimate; so are all totals but"
+            f" {np.count_nonzero(far):,} of {far.size:,}, which are within {far.max() + 1:,.0f}, for none were found"
+            " that are nearer."
         )
 
     @takes(path=PATH | NOTHING, title=NAME | NOTHING)

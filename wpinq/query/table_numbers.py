@@ -12,7 +12,7 @@ convex measures", Probability Theory and Related Fields 147, 2010, for the norm.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,7 +31,7 @@ from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from wpinq.collection import Collection
+    from wpinq.collection import Collection as Records
     from wpinq.core.measurements.answer import Answer
     from wpinq.core.measurements.measurement import Measurement
 
@@ -95,7 +95,7 @@ def quoted(name: str) -> str:
 
 
 def read_numbers(
-    records: Collection, keys: Sequence[str], bounds: Mapping[str, Bounds] | None, **lists: str | Sequence[str]
+    records: Records, keys: Sequence[str], bounds: Mapping[str, Bounds] | None, **lists: str | Sequence[str]
 ) -> Numbers:
     """Read which numbers a table has.
 
@@ -206,12 +206,14 @@ class Solver:
         solved: Makes measured numbers of the groups add up: an axis for each key, totals last.
         noises: For each kind of cell, which cells of the table are of it, and the terms of their noise.
         rounded: Makes a table whole.
+        empty: The places that no record is in, as everybody knows; their numbers are zero in what `solved` gives.
     """
 
     frame: pl.DataFrame
     solved: Callable[[Floats], Floats]
     noises: Callable[[Measurement], Sequence[tuple[Any, tuple[NoiseTerm, ...]]]]
     rounded: Callable[[Floats], npt.NDArray[np.int64]]
+    empty: Collection[tuple[int, ...]] = ()
 
     def half(self, measured: Measurement, terms: tuple[NoiseTerm, ...], slope: float = 0.0) -> float:
         """How far noise moves a number, less another one times a slope."""
@@ -248,6 +250,8 @@ class Solver:
         for cells, terms in self.noises(measured):
             half[cells] = spacing * self.half(measured, terms, 0.0 if number is None else abs(middle) / spacing)
         step = 10.0 ** math.floor(math.log10(half.min() / HIDDEN))
+        for place in self.empty:
+            half[place] = 0
         step = max(step, 1.0) if kind is Kind.INT else step
         parts = self.rounded(values / step)
         shown_values: Floats = np.asarray(parts * step if step >= 1 else parts / round(1 / step), np.float64)
@@ -280,11 +284,17 @@ def _fieller(total: Floats, number: Floats, halves: Sequence[float]) -> tuple[Fl
     return low, np.where(known, farthest(plausible, value, np.full_like(value, 1)), 1)
 
 
-def medians(wanted: Numbers, answer: Answer, shape: Sequence[int]) -> list[CellNumbers]:
-    """Medians, from the answer of all cells and totals in the order of the table."""
+def medians(
+    wanted: Numbers, answer: Answer, shape: Sequence[int], empty: Collection[tuple[int, ...]] = ()
+) -> list[CellNumbers]:
+    """Medians, from the answer of all cells and totals in the order of the table; of no records none is known."""
     cells, ends = answer.released
     result = []
     for column, name in zip(wanted.medians, cells.columns[-len(wanted.medians) :], strict=True):
-        low, high = (end.to_numpy().reshape(shape) for end in ends[name])
-        result.append(CellNumbers("median", column, cells[name].to_numpy().reshape(shape), low, high))
+        low, high = (end.cast(pl.Float64).to_numpy().reshape(shape).copy() for end in ends[name])
+        least, largest = map(float, wanted.bounds[column])
+        for place in empty:
+            low[place], high[place] = least, largest
+        values = cells[name].to_numpy().reshape(shape)
+        result.append(CellNumbers("median", column, values, low, high, widest=largest - least if empty else None))
     return result

@@ -1,6 +1,7 @@
-"""Plans of tables: which margins to measure for wanted tables and a budget, and what noise leaves in each cell.
+"""Plans of tables: what to measure for wanted tables and a budget, and what noise leaves in each cell.
 
-A plan follows from declared categories, the bound on a person's records and the budget; no record is read for it.
+A plan follows from declared categories, the bound on a person's records and the budget; no record is read for it. With
+Gaussian noise residuals are measured (`core/measurements/residual.py`), else margins.
 """
 
 from __future__ import annotations
@@ -8,65 +9,53 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from wpinq.arguments import FLAG, MAPPING, NAME, NAMES, NOTHING, PATH, TEXT, takes
+from wpinq.arguments import NAME, NAMES, NOTHING, PATH, takes
 from wpinq.collection import Collection
 from wpinq.core.measurements.answer import LEVEL, save
 from wpinq.core.measurements.measure import quote_terms
 from wpinq.core.measurements.provenance import About
-from wpinq.core.measurements.windows import windows
-from wpinq.core.operators.resolution import fit_noise
-from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.privacy_cost import BEST, LAPLACE, Payment, Terms
+from wpinq.core.measurements.residual import Residual, cells_of, quote_residual
+from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.postprocess import shown
 from wpinq.postprocess.cube import Cube, Floats, half_width
-from wpinq.postprocess.shares import Workload, best
-from wpinq.query.contribution import rebounded
-from wpinq.query.crosstab import in_categories, labels, left_out
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement
     from wpinq.core.pricing.quote import Quote
 
+    Measured: TypeAlias = "Measurement | Residual"
+
 CALL = "plan_tables"
-MOST = 15
-"""Columns of all tables: each doubles the margins that are looked at."""
-CELLS = 1 << 21
-"""Cells of a table that is wanted, and of a margin that is measured."""
-PARTS = 10**6
-"""Of a share: it is a multiple of the budget over this."""
 LEAST = 1e-6
 """The standard deviation of noise that is as good as none."""
 SHOWN = 20
 """Rows of each part of a plan that are printed."""
-TAKEN = {"", "count", "low", "high", "table"}
-"""Names that no column can have: those of what tables say of each count."""
-
 Names: TypeAlias = "tuple[str, ...]"
 
 
 @dataclass(frozen=True)
 class TablePlan:
-    """Which margins to measure for some tables, and the errors to expect; `measure` charges it. It has read no record.
+    """What to measure for some tables, and the errors to expect; `measure` charges it. It has read no record.
 
     Attributes:
         records: What is counted: each record with the label of each column.
         categories: For each column its values, as tables have them.
         wanted: The columns of each table.
-        shares: The columns of each margin that is measured, and its share of the budget; they sum to 1.
+        shares: The columns of each margin or residual that is measured, and its share of the budget; they sum to 1.
         payment: The budget.
         partial: The columns of which only records with a listed value are counted.
+        residual: Whether residuals are measured: of each what it tells beyond those of fewer columns.
     """
 
     records: Collection
@@ -75,6 +64,7 @@ class TablePlan:
     shares: Mapping[Names, Fraction]
     payment: Payment
     partial: Names
+    residual: bool = False
 
     @cached_property
     def cube(self) -> Cube:
@@ -86,31 +76,45 @@ class TablePlan:
         order = [*self.categories]
         return self.cube.margin(order.index(name) for name in names)
 
-    def quotes(self, name: str | None = None, analyst: str | None = None) -> list[Quote[Measurement]]:
-        """The price of each margin that is measured."""
-        result = []
+    def margin(self, names: Sequence[str]) -> Collection:
+        """Each record with these columns alone."""
+        return self.records.map([pl.col(each) for each in names] or [pl.lit("all").alias("total")])
+
+    def quotes(self, name: str | None = None, analyst: str | None = None) -> list[Quote[Any]]:
+        """The price of each margin or residual that is measured."""
+        result: list[Quote[Any]] = []
         for names, share in self.shares.items():
-            margin = self.records.map([pl.col(each) for each in names] or [pl.lit("all").alias("total")])
-            result.append(quote_terms(margin, self.payment.part(share, CALL), name, analyst))
+            margin = self.margin(names)
+            if self.residual:
+                categories = [self.categories[each] for each in names]
+                paid = replace(self.payment, rho=self.payment.rho * share)
+                result.append(quote_residual(margin, categories, paid, call=CALL, name=name, analyst=analyst))
+            else:
+                result.append(quote_terms(margin, self.payment.part(share, CALL), name, analyst))
         return result
 
     @cached_property
-    def _noise(self) -> dict[int, Measurement]:
-        """Of each margin, by its number, what would be measured: nothing but its noise is known of it."""
+    def _noise(self) -> dict[int, Measured]:
+        """Of each, by its number, what would be measured: nothing but its noise is known of it."""
         return {self.number(names): quote.query for names, quote in zip(self.shares, self.quotes(), strict=True)}
 
     @cached_property
     def weights(self) -> Floats:
-        """For each margin of the cube one over the variance of the noise of its cells; 0 where it is not measured."""
+        """For each margin or residual one over the variance of its noise; 0 where it is not measured."""
         result = np.zeros(len(self.cube.cells))
-        for margin, measured in self._noise.items():
-            result[margin] = max(measured.stddev, LEAST) ** -2
+        for number, measured in self._noise.items():
+            result[number] = max(measured.stddev, LEAST) ** -2
         return result
+
+    @property
+    def _information(self) -> Floats:
+        """Of each residual, as `Cube.variances` takes it."""
+        return self.weights * self.cube.repeats if self.residual else self.cube.information(self.weights)
 
     @cached_property
     def errors(self) -> dict[Names, float]:
         """The standard deviation of each cell of each table."""
-        variances = self.cube.variances(self.weights)
+        variances = self.cube.variances(self._information)
         return {names: math.sqrt(variances[self.number(names)]) for names in self.wanted}
 
     @cached_property
@@ -131,7 +135,7 @@ class TablePlan:
     def _half(self, names: Names, level: float) -> float:
         if all(measured.gaussian for measured in self._noise.values()):
             return self.errors[names] * NormalDist().inv_cdf((1 + level) / 2)
-        scales, many = [], []
+        scales, many = [], []  # of Laplace noise, so of margins
         for margin, factors, counts in self.cube.noise(self.weights, self.number(names)):
             scales.append(np.abs(factors) * float(self._noise[margin].scale))
             many.append(counts)
@@ -162,9 +166,14 @@ class TablePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON has it: the cost, what is measured, and the errors of each table."""
-        spread = {names: self._noise[self.number(names)].stddev for names in self.shares}
+        cube, spread = self.cube, {}
+        for names in self.shares:
+            number = self.number(names)
+            part = cube.dimensions[number] / cube.cells[number] if self.residual else 1
+            spread[names] = self._noise[number].stddev * math.sqrt(part)
         return {
             "cost": self.payment.text,
+            "of": "residuals" if self.residual else "margins",
             "columns": {name: len(values) for name, values in self.categories.items()},
             "measured": [
                 {"columns": list(names), "cells": int(self.cube.cells[self.number(names)]), "share": decimal(share),
@@ -179,8 +188,9 @@ class TablePlan:
     def __repr__(self) -> str:
         plan = self.to_dict()
         ordered = sorted(plan["measured"], key=lambda row: -Fraction(row["share"]))
+        measured = "residual" if self.residual else "measured"
         return "\n".join([
-            *_lines("measured", ordered, {"share": lambda row: f"{float(Fraction(row['share'])):.2%}"}),
+            *_lines(measured, ordered, {"share": lambda row: f"{float(Fraction(row['share'])):.2%}"}),
             "",
             *_lines("table", plan["tables"], {"95% within": lambda row: f"{row['95%']:,}"}),
             "",
@@ -194,24 +204,29 @@ class PlannedTables:
 
     Attributes:
         plan: What was planned.
-        measurements: What was measured of each margin, by its columns; `wpinq.tools.mbi.marginals` takes them all.
+        measurements: What was measured of each margin or residual, by its columns; `wpinq.tools.mbi.marginals` takes
+            them all.
     """
 
     plan: TablePlan
-    measurements: Mapping[Names, Measurement]
+    measurements: Mapping[Names, Measured]
 
     @cached_property
     def _estimates(self) -> dict[int, Floats]:
         plan = self.plan
         measured = {plan.number(names): self.cells(names) for names in self.measurements}
+        if plan.residual:
+            return {number: plan.cube.of_residuals(number, measured) for number in map(plan.number, plan.wanted)}
         return plan.cube.least_squares(measured, plan.weights, map(plan.number, plan.wanted))
 
     @takes(columns=NAMES)
     def cells(self, columns: str | Iterable[str]) -> Floats:
-        """The noisy counts of a margin as they were measured: an axis for each of its columns, in the plan's order.
+        """The noisy cells of a margin or residual as they were measured: an axis for each column, in the plan's order.
+
+        Of a residual they add up to zero along each axis.
 
         Args:
-            columns: Those of a margin that was measured.
+            columns: Those of what was measured.
 
         Raises:
             PlanError: It was not measured.
@@ -221,13 +236,15 @@ class PlannedTables:
         names = next((names for names in self.measurements if {*names} == wanted), None)
         if names is None:
             raise PlanError("cells(columns=...): it was not measured; measurements has the columns of what was.")
+        measured = self.measurements[names]
+        if isinstance(measured, Residual):
+            return measured.observe()
         bins = self._rows(names) if names else ["all"]
         shape = [len(self.plan.categories[name]) for name in names]
-        return np.asarray(self.measurements[names].observe_many(bins), np.float64).reshape(shape)
+        return np.asarray(measured.observe_many(bins), np.float64).reshape(shape)
 
     def _rows(self, names: Names) -> pl.DataFrame:
-        rows = list(product(*(self.plan.categories[name] for name in names)))
-        return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+        return cells_of({name: self.plan.categories[name] for name in names})
 
     @takes(columns=NAMES)
     def table(self, columns: str | Iterable[str], level: Amount = LEVEL) -> pl.DataFrame:
@@ -312,127 +329,3 @@ def _lines(head: str, rows: Sequence[Mapping[str, Any]], more: Mapping[str, Any]
         for line in (list(zip(entries, widths, strict=True)) for entries in texts)
     ]
     return [*result, *([f"and {len(rows) - SHOWN:,} more: to_dict() has them"] if len(rows) > SHOWN else [])]
-
-
-@takes(categories=MAPPING, mechanism=NAME, other=TEXT | NOTHING, alike=FLAG)
-def plan_tables(
-    records: Collection,
-    tables: Sequence[str | Sequence[str]],
-    *,
-    categories: Mapping[str, Sequence[Any]],
-    epsilon: Amount | None = None,
-    rho: Amount | None = None,
-    delta: Amount | None = None,
-    mechanism: str = LAPLACE,
-    at_most: int | None = None,
-    per: tuple[str, int] | None = None,
-    other: str | None = "other",
-    alike: bool = False,
-) -> TablePlan:
-    """Plan which counts to buy for some tables and a budget: the margins to measure, and the errors to expect.
-
-    What is measured tells of all tables together, which then agree: least squares over all margins. So it may be the
-    tables themselves, finer ones that several add up from, or both, in shares that leave the least mean square error.
-    The plan is made of public things alone, and charges nothing; `plan.measure()` charges all of it at once.
-
-    Args:
-        records: What is counted.
-        tables: The columns of each table: `["age", ("age", "sex"), ()]`; of no columns it is the total.
-        categories: For each column the values that tables have; see `wpinq.table`.
-        epsilon: What it costs one person in all, exact, with Laplace noise.
-        rho: Instead of epsilon, with mechanism="gaussian": its noise needs least where many tables are wanted.
-        delta: What goes with epsilon of Gaussian noise, in a ledger that adds up divergences.
-        mechanism: What adds noise; see `measure`.
-        at_most: How many records of each person are counted, where that was not said before.
-        per: A column and a number: of one person's records with the same value of it no more are kept.
-        other: What records are counted under that have none of the values; None leaves them out of all tables.
-        alike: Whether each table counts alike, and not each cell: small tables then err less, large ones more.
-
-    Raises:
-        PlanError: The tables, categories or amounts do not fit.
-        ExactnessError: An amount is not a finite number above zero.
-
-    Source: see `wpinq/postprocess/shares.py`.
-
-    >>> import wpinq
-    >>> from wpinq.testing import protected
-    >>> people = protected(sex="text", age="text")
-    >>> kinds = {"sex": ["f", "m"], "age": ["young", "old", "older"]}
-    >>> wpinq.plan_tables(people, ["sex", "age"], categories=kinds, other=None, epsilon=1)
-    measured  cells  standard deviation of a cell    share
-    sex, age      6                          1.36  100.00%
-    <BLANKLINE>
-    table  cells  standard deviation of a cell  95% within
-    sex        2                          2.35           5
-    age        3                          1.92           5
-    <BLANKLINE>
-    All of it costs one unit epsilon 1; nothing is charged before measure().
-    """
-    wanted = _wanted(tables)
-    names = list(dict.fromkeys(name for columns in wanted for name in columns))
-    if not isinstance(records, Collection):
-        raise PlanError(f"{CALL}: give protected records, as protect(...) makes them.")
-    if len(names) > MOST:
-        raise PlanError(f"{CALL}: all tables together have {len(names)} columns, and {MOST} are the most.")
-    if bad := [name for name in names if name.lower() in TAKEN]:
-        raise PlanError(f"{CALL}: a column cannot be called {bad[0]!r} here; rename it with map.")
-    if unknown := [str(name) for name in categories if name not in names]:
-        raise PlanError(f"{CALL}(categories=...): {unknown[0]!r} is no column of a table.")
-    records = rebounded({"records": records}, at_most, per)["records"]
-    outside = left_out(records, names, categories, other)
-    keys = {name: labels(records, name, categories.get(name), outside[name], CALL) for name in names}
-    counted = in_categories(records, list(keys.items()), outside)
-    paid = _payment(counted, Terms(epsilon, mechanism, rho, delta, call=CALL))
-    empty = TablePlan(counted, keys, wanted, {}, paid, tuple(name for name in names if outside[name] is None))
-    return TablePlan(counted, keys, wanted, _shares(empty, alike=alike), paid, empty.partial)
-
-
-def _wanted(tables: Any) -> tuple[Names, ...]:
-    if isinstance(tables, str) or not isinstance(tables, (list, tuple)) or not tables:
-        raise PlanError(f'{CALL}(tables=...): list the columns of each table: ["age", ("age", "sex")].')
-    wanted = [(table,) if isinstance(table, str) else table for table in tables]
-    for table in wanted:
-        if not isinstance(table, (list, tuple)) or not all(map(NAME.holds, table)) or len(set(table)) < len(table):
-            raise PlanError(f"{CALL}(tables=...): a table is the name of a column, or a list of different names.")
-    if len({frozenset(table) for table in wanted}) < len(wanted):
-        raise PlanError(f"{CALL}(tables=...): a table is there twice.")
-    if not any(wanted):
-        raise PlanError(f"{CALL}(tables=...): all that is wanted is one total; ask records.count(...) for it.")
-    return tuple(map(tuple, wanted))
-
-
-def _payment(counted: Collection, terms: Terms) -> Payment:
-    """What it all costs.
-
-    Raises:
-        PlanError: It cannot be shared out, or the records have windows.
-    """
-    survey = Survey.of(fit_noise(counted._node))
-    if windows(survey.steps):
-        raise PlanError(f"{CALL}: plans tables of all records, and these are in windows; filter one of them instead.")
-    if terms.mechanism == BEST:
-        raise PlanError(f"{CALL}(mechanism='best'): name the mechanism; plans are cheap, so compare two of them.")
-    paid = terms.agreed(survey)
-    if paid.delta:
-        raise PlanError(
-            f"{CALL}(mechanism='gaussian', delta=...): many margins are paid in rho, and the ledger adds up epsilons "
-            "and deltas; protect with rho=, or with accounting='renyi'. Nothing was charged."
-        )
-    return paid
-
-
-def _shares(plan: TablePlan, *, alike: bool) -> dict[Names, Fraction]:
-    """The best shares, in millionths."""
-    cube, wanted = plan.cube, [plan.number(table) for table in plan.wanted]
-    if cube.cells[wanted].max() > CELLS:
-        raise PlanError(f"{CALL}: a table has more than {CELLS:,} cells; list fewer categories, or leave a column out.")
-    importance = np.zeros(len(cube.cells))
-    importance[wanted] = 1 / cube.cells[wanted] if alike else 1
-    exact = best(Workload(cube, importance, cube.cells <= CELLS, gaussian=bool(plan.payment.rho))) * PARTS
-    parts = np.floor(exact).astype(int)
-    parts[np.argsort(parts - exact, kind="stable")[: PARTS - int(parts.sum())]] += 1
-    names = [*plan.categories]
-    return {
-        tuple(names[index] for index in cube.columns(int(margin))): Fraction(int(parts[margin]), PARTS)
-        for margin in np.flatnonzero(parts)
-    }

@@ -6,7 +6,7 @@ in the measure of their noise. Below a total of zero all cells are zero. The var
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wpinq.errors import PlanError
+from wpinq.postprocess.axes import Axis, exactly
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from wpinq.postprocess.axes import Axis
 
 CALL = "table(keep=...)"
 MOST = 1_000
@@ -35,6 +34,11 @@ class Public:
     """
 
     numbers: Mapping[tuple[int, ...], int]
+
+    @property
+    def empty(self) -> Public:
+        """Those of which no record is: all sums are zero there, too."""
+        return Public({place: number for place, number in self.numbers.items() if not number})
 
     def imposed(self, estimates: npt.NDArray[np.float64], axes: Sequence[Axis]) -> npt.NDArray[np.float64]:
         """The estimates with these numbers, moved as little as makes all add up."""
@@ -76,7 +80,10 @@ class Public:
 
 
 def read_public(
-    keep: Sequence[tuple[Mapping[str, str], int]], keys: Sequence[tuple[str, tuple[str, ...]]], axes: Sequence[Axis]
+    keep: Sequence[tuple[Mapping[str, str], int]],
+    keys: Sequence[tuple[str, tuple[str, ...]]],
+    axes: Sequence[Axis],
+    chosen: Collection[str] = (),
 ) -> Public:
     """Read public numbers.
 
@@ -84,6 +91,7 @@ def read_public(
         keep: Pairs of a value for each column, but those whose total is meant, and a count.
         keys: The columns of the table with their values.
         axes: How they were measured.
+        chosen: The columns whose values nobody listed: totals of them are kept, and nothing below.
 
     Raises:
         PlanError: A place is none of the table, a number no count, or they contradict each other; or whole numbers do
@@ -92,20 +100,25 @@ def read_public(
     if not isinstance(keep, (list, tuple)):
         raise PlanError(f"{CALL}: list pairs, for example [({{'region': 'North', 'age': '90+'}}, 0)].")
     result: dict[tuple[int, ...], int] = {}
-    ordered = len(keys) > 2 or (len(keys) > 1 and any(axis.parents for axis in axes))
+    ordered = not exactly(axes)
     for pair in keep:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], Mapping):
             raise PlanError(f"{CALL}: list pairs, for example [({{'region': 'North', 'age': '90+'}}, 0)].")
         where, number = pair
+        if set(chosen) & set(where) or (chosen and not number):
+            raise PlanError(
+                f"{CALL}: values of {' and '.join(chosen)} are not known before they are chosen; keep totals of them"
+                " above zero, or list their values in categories=."
+            )
         place = _place(where, keys)
         if type(number) is not int or not 0 <= number < 2**50:
             raise PlanError(f"{CALL}: a public number is a count, a whole number from zero on.")
         if number and ordered and not _in_order(place, axes):
             raise PlanError(
-                f"{CALL}: of several columns whole numbers keep cells, and totals of the last columns; put the columns"
-                " of this number first."
+                f"{CALL}: of three columns, or two hierarchies, whole numbers that keep every total need not exist;"
+                " cells are kept, and totals of the last columns. Put the columns of this number first."
             )
-        below = product(*(axis.below(at) for axis, at in zip(axes, place, strict=True))) if number == 0 else ()
+        below = product(*(axis.cells[at] for axis, at in zip(axes, place, strict=True))) if number == 0 else ()
         for spot in (place, *below):
             if result.setdefault(spot, number) != number:
                 raise PlanError(f"{CALL}: no table has all of these numbers, for some contradict each other.")

@@ -6,6 +6,7 @@ Source: McKenna, Sheldon, Miklau, Graphical-model based estimation and inference
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -60,7 +61,8 @@ def marginal(measurement: Measurement, values: Mapping[str, Sequence[Any]]) -> L
 def marginals(tables: PlannedTables) -> list[LinearMeasurement]:
     """All that was measured for planned tables, as mbi takes it; it costs nothing more.
 
-    A total that was measured by itself is the marginal of no columns.
+    A total that was measured by itself is the marginal of no columns. Of Gaussian noise it is residuals: the query of
+    each takes away from a marginal what smaller ones tell.
 
     Args:
         tables: What `plan.measure()` gave; `domain(tables.plan.categories)` is their domain.
@@ -68,10 +70,20 @@ def marginals(tables: PlannedTables) -> list[LinearMeasurement]:
     Raises:
         SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
     """
-    return [
-        LinearMeasurement(tables.cells(names).ravel(), names, measured.stddev)
-        for names, measured in tables.measurements.items()
-    ]
+    result = []
+    for names, measured in tables.measurements.items():
+        cells = tables.cells(names)
+        more = {"query": partial(_centred, cells.shape)} if tables.plan.residual and names else {}
+        result.append(LinearMeasurement(cells.ravel(), names, measured.stddev, **more))
+    return result
+
+
+def _centred(shape: tuple[int, ...], marginal: Any) -> Any:
+    """The residual of a marginal: its cells, less their mean along each axis."""
+    cells = marginal.datavector().reshape(shape)
+    for axis in range(len(shape)):
+        cells = cells - cells.mean(axis=axis, keepdims=True)
+    return cells.ravel()
 
 
 def table(synthetic: Any) -> pl.DataFrame:

@@ -115,7 +115,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
                          "bound_epsilon", "bound_bins"),
     "Records": ("source", "public", "where", "derive", "columns", "header", "format", "separator", "decimal",
                 "encoding", "table", "tz", "data_version", "name"),
-    "What is asked": ("of", "down", "across", "want", "plan", "alike", "categories", "names_delta", "hierarchy",
+    "What is asked": ("of", "down", "across", "want", "plan", "aim", "categories", "names_delta", "hierarchy",
                       "other", "listed", "total", "public_numbers", "sums", "means", "medians", "observe", "keys",
                       "bounds", "epsilon", "mechanism", "split", "method", "prior", "mutual", "bipartite", "seed",
                       "chains", "steps", "show_loss", "explain", "functions"),

@@ -42,9 +42,12 @@ def table(
         bool, typer.Option("--plan", help="Show what would be measured for --want, and the error of each cell, and "
                                           "charge nothing."),
     ] = False,
-    alike: Annotated[
-        bool, typer.Option("--alike", help="Of --want, let small tables err less: each counts alike, not each cell."),
-    ] = False,
+    aim: Annotated[
+        str | None,
+        typer.Option(help="Of --want, what errs least: all cells on the average, as without it; or all tables, where "
+                          "each counts the same, so that small ones err less; or max, the cell that errs most.",
+                     metavar="cells|tables|max", show_default=False),
+    ] = None,
     categories: Annotated[
         Path | None,
         typer.Option(help="The values that the table has, which do not depend on the records: lines of COLUMN,VALUE, "
@@ -123,7 +126,7 @@ def table(
     from wpinq.query.crosstab import layout, priced
 
     numbers_too = (sums, means, medians, bounds, hierarchy, public_numbers, names_delta)
-    _check(want, (down, across, explain, html, title, *numbers_too), plan=plan, alike=alike, save=save)
+    _check(want, (down, across, explain, html, title, *numbers_too), plan=plan, aim=aim, save=save)
     if (epsilon is None) is (rho is None):
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
     if title is not None and not title.isprintable():
@@ -138,7 +141,7 @@ def table(
         "rho": None if rho is None else positive(rho, "--rho"), "mechanism": "geometric" if rho is None else "gaussian",
     }  # fmt: skip
     if want:
-        _several(data, wanted, {**terms, "alike": alike}, plan=plan, budget=budget, analyst=analyst, save=save)
+        _several(data, wanted, terms | {"aim": aim or "cells"}, plan=plan, budget=budget, analyst=analyst, save=save)
         return
     public = [pair for entry in public_numbers or [] for pair in read_kept(entry)]
     trees = dict(read_hierarchy(entry) for entry in hierarchy or [])
@@ -169,19 +172,23 @@ def table(
     _tell([*([title, ""] if title else []), repr(counts)], records, [path for path in (html, save) if path is not None])
 
 
-def _check(want: list[str] | None, others: tuple[object, ...], *, plan: bool, alike: bool, save: Path | None) -> None:
+def _check(
+    want: list[str] | None, others: tuple[object, ...], *, plan: bool, aim: str | None, save: Path | None
+) -> None:
     """Refuse options that do not go together.
 
     Raises:
         PlanError: They do not.
     """
-    if (plan or alike) and not want:
-        raise PlanError(f"{'--plan' if plan else '--alike'}: is of several tables; name each of them: --want age,sex.")
+    if (plan or aim is not None) and not want:
+        raise PlanError(f"{'--plan' if plan else '--aim'}: is of several tables; name each of them: --want age,sex.")
     if want and any(others):
         raise PlanError(
             "--want: is of counts, and takes no --down, --across, --explain, --html, --title, --sum, --mean, --median, "
             "--bounds, --hierarchy, --keep or --names-delta; it has --plan and --save."
         )
+    if aim is not None and aim not in ("cells", "tables", "max"):
+        raise PlanError(f"--aim {aim}: write cells, tables or max.")
     if plan and save is not None:
         raise PlanError("--plan: measures nothing that could be saved; leave out --save.")
 

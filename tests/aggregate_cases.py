@@ -16,8 +16,8 @@ TRUTH = {
 NOISY, RANKS = ["count", "sum", "mean", "variance", "stdev"], ["median", "quantile", "min", "max"]
 """Those with added noise, and those that choose a rank: their intervals are tried in two ways."""
 ELSEWHERE = {
-    "QuotedAggregate", "count_distinct", "loss", "quantiles", "ranges", "suggest_bound", "suggest_bounds", "top",
-    "mode", "histogram", "select_by",
+    "QuotedAggregate", "count_distinct", "loss", "quantiles", "quote_ranges", "ranges", "suggest_bound",
+    "suggest_bounds", "top", "mode", "histogram", "select_by",
 }  # fmt: skip
 """Those that are no number of one column; they have tests of their own."""
 
@@ -70,6 +70,10 @@ CALLS = {
     ),
     "ranges": lambda views: (
         views.ranges,
+        {"column": "x", "edges": [0, 2, 5], "epsilon": 1, "name": None, "analyst": None},
+    ),
+    "quote_ranges": lambda views: (
+        views.quote_ranges,
         {"column": "x", "edges": [0, 2, 5], "epsilon": 1, "name": None, "analyst": None},
     ),
 }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 else:
     from wpinq.aggregates.bound_first import chooses
 
+    quoting = Methods(aggregates)
     aggregates, operators = Methods(aggregates, around=chooses), Methods(operators)
 
 
@@ -78,6 +79,10 @@ class Collection(Builder["Collection"]):
     quantiles = aggregates.quantiles
     histogram = aggregates.histogram
     ranges = aggregates.ranges
+    if TYPE_CHECKING:
+        quote_ranges = aggregates.quote_ranges
+    else:
+        quote_ranges = quoting.quote_ranges
     top = aggregates.top
     mode = aggregates.mode
     select_by = aggregates.select_by

@@ -1,6 +1,7 @@
 """Ranges: the estimate is least squares, intervals cover, and all levels together cost epsilon."""
 
 import math
+import pickle
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -113,6 +114,50 @@ def test_shares_that_sum_to_more_than_one_are_found(monkeypatch):
 
     monkeypatch.setattr(range_tree.Tree, "of", wrong)
     assert lost(protected([3, 9]).ranges("x", range(101), 1), 1) > 1
+
+
+# ------------------------------------------------------------------ quotes
+
+
+def test_a_quote_tells_price_and_noise_and_spends_nothing():
+    data = protected(range(100), budget=3)
+    ledger = sources(data._node)[0].ledger
+    quote = data.quote_ranges("x", range(0, 101, 2), 2, name="ages")
+    asked = [(0, 100), (2, 4), (20, 90)]
+    before = [(quote.stddev(*pair), quote.half_width(*pair), quote.half_width(*pair, "0.5")) for pair in asked]
+    assert "epsilon 2 to pay" in str(quote) and "3 left, and 1 afterwards" in repr(quote)
+    assert [price.epsilon for price in quote.prices] == [2] and quote.prices[0].fits
+    assert ledger.spent() == (0, 0) and not [entry for entry in ledger.entries() if entry.kind == "charge"]
+    found = quote.charge()
+    assert ledger.spent()[0] == 2
+    assert [(found.stddev(*pair), found.half_width(*pair), found.half_width(*pair, "0.5")) for pair in asked] == before
+    table = found.between(asked).frame
+    assert np.allclose(table["high"] - table["count"], [half for _, half, _ in before])
+    assert "nothing more to pay" in str(quote)
+    again = data.ranges("x", range(0, 101, 2), 2, name="ages")
+    assert quote.charge().between(asked).rows == found.between(asked).rows == again.between(asked).rows
+    assert ledger.spent()[0] == 2
+    assert {entry.label for entry in ledger.entries() if entry.kind == "charge"} == {"ages: 0", "ages: 1"}
+
+
+def test_a_quote_beyond_the_budget_says_so_and_charges_nothing():
+    data = protected([1], budget=1)
+    quote = data.quote_ranges("x", range(101), 2)
+    assert "too little" in str(quote) and not quote.prices[0].fits
+    with pytest.raises(BudgetError):
+        quote.charge()
+    assert sources(data._node)[0].ledger.spent() == (0, 0)
+    with pytest.raises(PlanError, match="none of the edges"):
+        quote.stddev(0, "0.5")
+    with pytest.raises(TypeError):
+        pickle.dumps(quote)
+
+
+def test_a_quote_chooses_no_bound():
+    people = wpinq.protect([("ann", 1)], 3, columns={"u": str, "x": int}, unit=wpinq.users("u", at_most=9), version="1")
+    with pytest.raises(PlanError, match="chosen when a question is charged"):
+        people.at_most("auto").quote_ranges("x", range(101), 1)
+    assert sources(people._node)[0].ledger.spent() == (0, 0)
 
 
 # ------------------------------------------------------------------ answers

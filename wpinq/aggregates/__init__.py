@@ -17,15 +17,15 @@ if not LATE:
     from wpinq.aggregates.heavy_hitters import mode, top
     from wpinq.aggregates.order_statistics import max, median, min, quantile, quantiles  # noqa: A004
     from wpinq.aggregates.quoted import QuotedAggregate
-    from wpinq.aggregates.range_tree import ranges
+    from wpinq.aggregates.range_counts import quote_ranges, ranges
     from wpinq.aggregates.ranging import suggest_bounds
     from wpinq.aggregates.scoring import select_by
     from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
     "QuotedAggregate", "count", "count_distinct", "histogram", "loss", "max", "mean", "median", "min", "mode",
-    "quantile", "quantiles", "ranges", "select_by", "stdev", "suggest_bound", "suggest_bounds", "sum", "top",
-    "variance",
+    "quantile", "quantiles", "quote_ranges", "ranges", "select_by", "stdev", "suggest_bound", "suggest_bounds", "sum",
+    "top", "variance",
 ]  # fmt: skip
 
 
@@ -41,7 +41,7 @@ if not TYPE_CHECKING:
         "loss": "aggregates.clipping_loss",
         **dict.fromkeys(("max", "median", "min", "quantile", "quantiles"), "aggregates.order_statistics"),
         "QuotedAggregate": "aggregates.quoted",
-        "ranges": "aggregates.range_tree",
+        **dict.fromkeys(("quote_ranges", "ranges"), "aggregates.range_counts"),
         "select_by": "aggregates.scoring",
         "suggest_bounds": "aggregates.ranging",
         **dict.fromkeys(("count", "count_distinct", "mean", "stdev", "sum", "variance"), "aggregates.sums"),

@@ -208,7 +208,7 @@ class Quote(Generic[C_co]):
             )  # fmt: skip
         lines += [*bias_lines(self.node), *(published_lines(self.node, self.mechanism) if self._releases else ())]
         try:
-            lines += [_pays(item) for item in self.prices]
+            lines += [payment_line(item) for item in self.prices]
         except LedgerError as error:
             lines.append(f"  what is left is not known: {error}")
         return "\n".join(lines)
@@ -320,7 +320,7 @@ def _charge(quote: Quote[Any], question: str, data: DataSet, paid: Sequence[Cost
     return Charge(question, tuple(paid), data.edition, quote.label, quote.analyst, lasting_key, within)
 
 
-def _pays(price: Price) -> str:
+def payment_line(price: Price) -> str:
     """What a data set would pay now, and what would be left."""
     if not price.epsilon and not price.delta:
         return f"  now: nothing more to pay; data set {price.name!r} has epsilon {decimal(price.left)} left"

@@ -28,6 +28,28 @@ def noise_of(quote: Quote[Any]) -> tuple[float, float | None]:
 
 
 @dataclass(frozen=True)
+class ExpectedNoise:
+    """The noise of a column before it is asked for.
+
+    Attributes:
+        column: Its name.
+        mechanism: The name of the noise.
+        scale: The scale of what is measured for it.
+        half: Half the width of an interval of 95%; None where it depends on the answer.
+    """
+
+    column: str
+    mechanism: str
+    scale: float
+    half: float | None
+
+
+def expected_noise(quote: Quote[Any], column: str | None = None) -> ExpectedNoise:
+    """The noise of what was quoted; without a name it is called by its last step."""
+    return ExpectedNoise(column or quote.node.title, str(getattr(quote.mechanism, "name", "")), *noise_of(quote))
+
+
+@dataclass(frozen=True)
 class QuotedAggregate:
     """A quoted aggregate.
 

@@ -191,13 +191,11 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
                         made.items()}, {question.name: charged.plot}, {question.name: groups})  # fmt: skip
 
     columns = [item for item in asked.statement.items if type(item.node).__name__ == "Column"]
-    labels = [item.label for item in columns]
     groups = [item.label for item in columns if item.node.name[:4] == "key "]
-    measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     choice = [] if first is None else [first.automatic.quote]
     price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
-    shown = [quote for quote in asked.quotes if quote not in asked.losses]
-    expected = _expected(shown, measured)
+    shown = asked.expected[: len(asked.expected) - len(asked.losses)]
+    expected = [Expected(each.column, each.mechanism, each.scale, each.half) for each in shown]
     if first is not None:  # what is charged before all else; the rest follows from what it gives
         expected = [replace(column, scale=None, half=None) for column in expected]
     later = () if first is None else tuple(asked.quotes)

@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 
 from wpinq import Quote
-from wpinq.aggregates.quoted import noise_of
+from wpinq.aggregates.quoted import ExpectedNoise
 from wpinq.apps.remote.wire import Expected, Left, Priced, exact_text
 from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
 from wpinq.query.answer import QuotedSql
 
 
 def priced(
-    quotes: Sequence[Quote[Any]], analyst: str | None, names: Sequence[str] = (), delta: Fraction = Fraction(0)
+    quotes: Sequence[Quote[Any]], analyst: str | None, expected: Sequence[ExpectedNoise], delta: Fraction = Fraction(0)
 ) -> Priced:
     """What some quotes cost together, and what is left; nothing is charged.
 
     Args:
         quotes: All that one question is charged for.
         analyst: Who asks; None for the curator.
-        names: What their columns are called in the answer; what is left out is called by its last step.
+        expected: The noise of each column of the answer.
         delta: What the question costs of delta.
 
     Raises:
@@ -38,7 +38,10 @@ def priced(
     return Priced(
         cost=cost | ({"rho": exact_text(about.rho)} if about.rho else {}),
         free=all(ledger.holds(charge) for ledger, charges in ledgers.values() for charge in charges.values()),
-        expected=_expected(quotes, names),
+        expected=[
+            Expected(column=each.column, mechanism=each.mechanism, scale=each.scale, half_width=each.half)
+            for each in expected
+        ],
         level=float(LEVEL),
         now=[left(now) for now, _ in allowed],
         after=[left(after) for _, after in allowed],
@@ -60,29 +63,11 @@ def left(allowance: Allowance) -> Left:
     )  # fmt: skip
 
 
-def _expected(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[Expected]:
-    """The noise of each column, from public facts only."""
-    columns = []
-    for index, quote in enumerate(quotes):
-        scale, half = noise_of(quote)
-        columns.append(
-            Expected(
-                column=names[index] if index < len(names) else quote.node.title,
-                mechanism=str(getattr(quote.mechanism, "name", "")),
-                scale=scale,
-                half_width=half,
-            )
-        )
-    return columns
-
-
 def priced_sql(quote: QuotedSql, analyst: str | None) -> Priced:
     """What a query costs, by its columns; nothing is charged.
 
     Raises:
         LedgerError: See `priced`.
     """
-    labels = [item.label for item in quote.statement.items if type(item.node).__name__ == "Column"]
-    names = [label for label in labels if label not in quote.statement.keys and not quote.statement.stepped]
-    price = priced(quote.quotes, analyst, names, quote.lost or Fraction(0))
+    price = priced(quote.quotes, analyst, quote.expected, quote.lost or Fraction(0))
     return msgspec.structs.replace(price, threshold=quote.threshold)

@@ -82,7 +82,7 @@ def test_over_a_thousand_buckets_a_range_is_off_by_13_at_most():
 def lost(found, epsilon):
     """What the levels lose of a record that is in them once, by the definitions, at the scale of each."""
     total = Fraction(0)
-    for one in found._made:
+    for one in found.measured:
         root = wpinq.Collection(one.node)
         moved = [evaluate(root, [(3,), (9,), *more]) for more in ([], [(5,)])]
         both = {*moved[0], *moved[1]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,22 +36,13 @@ class ExpectedNoise:
     half_width: float | None
 
 
-def expected_noise(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[ExpectedNoise]:
-    """The noise of each column, before anything is spent.
-
-    Args:
-        quotes: What the columns are charged for.
-        names: What they are called; those without a name by their last step.
-    """
-    result = []
-    for index, quote in enumerate(quotes):
-        unit = quote.node.unit if isinstance(quote.node, Moments) else 1.0
-        half = getattr(quote.query, "interval", None)
-        width = None if half is None or unit is None else unit * float(half(LEVEL))
-        name = names[index] if index < len(names) else quote.node.title
-        scale = float(quote.scale) * (1.0 if unit is None else unit)
-        result.append(ExpectedNoise(name, str(getattr(quote.mechanism, "name", "")), scale, width))
-    return result
+def expected_noise(quote: Quote[Any], column: str | None = None) -> ExpectedNoise:
+    """The noise of what was quoted, before anything is spent; without a name it is called by its last step."""
+    unit = quote.node.unit if isinstance(quote.node, Moments) else 1.0
+    half = getattr(quote.query, "interval", None)
+    width = None if half is None or unit is None else unit * float(half(LEVEL))
+    scale = float(quote.scale) * (1.0 if unit is None else unit)
+    return ExpectedNoise(column or quote.node.title, str(getattr(quote.mechanism, "name", "")), scale, width)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ noise of every range follow from the tree and epsilon alone, so a quote tells bo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -33,7 +33,7 @@ from wpinq.core.operators.window import Window
 from wpinq.core.plan.node import steps
 from wpinq.core.plan.phrase import phrase
 from wpinq.core.pricing.explain import rounded
-from wpinq.core.pricing.quote import payment_line
+from wpinq.core.pricing.quote import Quote, payment_line
 from wpinq.core.records.schema import Kind
 from wpinq.errors import LedgerError, PlanError
 from wpinq.exact import Amount, decimal, exact, positive
@@ -112,7 +112,29 @@ def ask_ranges(
     cost = positive(epsilon, f"{call}(epsilon=...)")
     wording(options.name, f"{call}(name=...)")
     cuts = Edges.of(column, edges, whole=self._node.schema[column].kind is not Kind.FLOAT)
-    return QuotedRanges(self, cuts, Tree.of(len(cuts.edges) - 1), cost, options)
+    return levels_of(self, cuts, Tree.of(len(cuts.edges) - 1), cost, options)
+
+
+def levels_of(self: Builder[Any], cuts: Edges, tree: Tree, epsilon: Fraction, options: Options) -> QuotedRanges:
+    """Quote each level of a tree of ranges.
+
+    Args:
+        cuts: The edges.
+        tree: The levels between them.
+        epsilon: What all levels cost together.
+        options: Of which name, analyst and mechanism are meant.
+    """
+    result = []
+    for level, share in enumerate(tree.shares):
+        coarse = Edges(cuts.column, tree.edges(cuts.edges, level), cuts.whole)
+        cells = Cells(self._node, (), coarse, f"ranges({cuts.column})")
+        counted = Moments(cells, (), None, (0,), f"ranges({cuts.column})")
+        name = None if options.name is None else f"{options.name}: {level}"
+        buckets = (cells.schema.names[-1],), list(range(len(coarse.edges) - 1))
+        more = Options(*buckets, name, options.analyst, mechanism=options.mechanism)
+        result.append(ask_count(self, counted, epsilon * share, more))
+    text = phrase(self._node, f"ranges({cuts.column})")
+    return QuotedRanges(self, cuts, tree, result).named(lambda quote: quote.worded(text))
 
 
 class Spans:
@@ -121,11 +143,15 @@ class Spans:
     Args:
         cuts: The edges.
         tree: The levels.
-        measurements: What is measured of each level, charged or not.
     """
 
-    def __init__(self, cuts: Edges, tree: Tree, measurements: Sequence[Measurement]) -> None:
-        self._cuts, self._tree, self._made = cuts, tree, tuple(measurements)
+    def __init__(self, cuts: Edges, tree: Tree) -> None:
+        self._cuts, self._tree = cuts, tree
+
+    @property
+    def measured(self) -> Sequence[Measurement]:
+        """What is measured of each level, charged or not."""
+        raise NotImplementedError
 
     def stddev(self, low: Amount, high: Amount) -> float:
         """The standard deviation of the noise of a range.
@@ -142,25 +168,26 @@ class Spans:
             PlanError, ExactnessError: See `between`; or the level is not strictly between 0 and 1.
         """
         span = self._edge_indices((low, high), "half_width")
-        return self._half_width(*span, float(1 - level_of_each(exact(level, "ranges.half_width(level=...)"), 1)))
+        return self.half_between(*span, exact(level, "ranges.half_width(level=...)"))
 
     def _deviation(self, first: int, last: int) -> float:
-        weights = self._tree.weights(first, last, self._variances)
-        return math.sqrt(
-            sum(float(np.sum(weight**2)) * wide for weight, wide in zip(weights, self._variances, strict=True))
-        )
+        return math.sqrt(self._tree.variance(first, last, self._variances))
 
-    def _half_width(self, first: int, last: int, rest: float) -> float:
+    def half_between(self, first: int, last: int, level: Fraction, bins: int = 1) -> float:
+        """The same of a range by the places of its ends among the edges, where so many hold together."""
+        if len(self.measured) == 1 and last - first == 1:  # one noise, whose law is known
+            return self.measured[0].interval(level, bins=bins)
+        rest = float(1 - level_of_each(level, bins))
         weights = self._tree.weights(first, last, self._variances)
-        scales = [float(level.quote.mechanism.scale) for level in self._made]
-        fine = [level.node.resolution * level.quote.mechanism.grid for level in self._made]
+        scales = [float(level.quote.mechanism.scale) for level in self.measured]
+        fine = [level.node.resolution * level.quote.mechanism.grid for level in self.measured]
         return half_width_of_sum(
             [(weight / unit, scale) for weight, unit, scale in zip(weights, fine, scales, strict=True)], rest
         )
 
     @cached_property
     def _variances(self) -> list[float]:
-        return [max(level.stddev**2, 1e-12) for level in self._made]
+        return [max(level.stddev**2, 1e-12) for level in self.measured]
 
     def _edge_indices(self, pair: tuple[Amount, Amount], call: str = "between") -> tuple[int, int]:
         """The places of both ends among the edges."""
@@ -190,17 +217,29 @@ class Spans:
 class QuotedRanges(Spans):
     """What ranges would cost, and how far noise would move each of them. It spends nothing until `charge`."""
 
-    def __init__(self, of: Builder[Any], cuts: Edges, tree: Tree, epsilon: Fraction, options: Options) -> None:
-        self.epsilon, self._of, self._levels = epsilon, of, list[QuotedAggregate]()
-        for level, share in enumerate(tree.shares):
-            coarse = Edges(cuts.column, tree.edges(cuts.edges, level), cuts.whole)
-            cells = Cells(of._node, (), coarse, f"ranges({cuts.column})")
-            counted = Moments(cells, (), None, (0,), f"ranges({cuts.column})")
-            name = None if options.name is None else f"{options.name}: {level}"
-            buckets = (cells.schema.names[-1],), list(range(len(coarse.edges) - 1))
-            asked = ask_count(of, counted, epsilon * share, Options(*buckets, name, options.analyst))
-            self._levels.append(replace(asked, quote=asked.quote.worded(phrase(of._node, counted.title))))
-        super().__init__(cuts, tree, [level.quote.query for level in self._levels])
+    def __init__(self, of: Builder[Any], cuts: Edges, tree: Tree, levels: Sequence[QuotedAggregate]) -> None:
+        super().__init__(cuts, tree)
+        self._of, self._levels = of, tuple(levels)
+
+    def named(self, name: Callable[[Quote[Measurement]], Quote[Measurement]]) -> QuotedRanges:
+        """The same, with other words for the quote of each level."""
+        levels = [replace(level, quote=name(level.quote)) for level in self._levels]
+        return QuotedRanges(self._of, self._cuts, self._tree, levels)
+
+    @property
+    def quotes(self) -> list[Quote[Measurement]]:
+        """What is charged: a quote for each level."""
+        return [level.quote for level in self._levels]
+
+    @cached_property
+    def measured(self) -> Sequence[Measurement]:
+        """What is measured of each level, not charged yet."""
+        return [quote.query for quote in self.quotes]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all levels cost the privacy unit."""
+        return sum((quote.epsilon for quote in self.quotes), Fraction(0))
 
     @property
     def prices(self) -> list[Price]:
@@ -209,7 +248,7 @@ class QuotedRanges(Spans):
         Raises:
             LedgerError: A ledger cannot be trusted or read.
         """
-        return price_all([request for level in self._levels for request in level.quote.charges])
+        return price_all([request for quote in self.quotes for request in quote.charges])
 
     def charge(self) -> Ranges:
         """Charge for all ranges or nothing; again it is the same, and free.
@@ -217,7 +256,10 @@ class QuotedRanges(Spans):
         Raises:
             BudgetError, LedgerError, PlanError: See `measure`; nothing was charged.
         """
-        made = self._of._commit([level.quote for level in self._levels])
+        return self.charged(self._of._commit(self.quotes))
+
+    def charged(self, made: Sequence[Measurement]) -> Ranges:
+        """The ranges of the queries that were charged for its quotes."""
         answers = [level.answer(query, None) for level, query in zip(self._levels, made, strict=True)]
         return Ranges(self._cuts, self._tree, made, answers)
 
@@ -250,8 +292,13 @@ class Ranges(Spans):
     """Charged counts of ranges. Using them costs nothing more."""
 
     def __init__(self, cuts: Edges, tree: Tree, measurements: Sequence[Measurement], levels: Sequence[Answer]) -> None:
-        super().__init__(cuts, tree, measurements)
-        self._levels = tuple(levels)
+        super().__init__(cuts, tree)
+        self._measurements, self._levels = tuple(measurements), tuple(levels)
+
+    @property
+    def measured(self) -> Sequence[Measurement]:
+        """What was measured of each level."""
+        return self._measurements
 
     def between(self, asked: Sequence[tuple[Amount, Amount]]) -> Answer:
         """How many records are in each of some ranges, which begin and end at edges.
@@ -271,26 +318,30 @@ class Ranges(Spans):
             SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
         """
         spans = [self._edge_indices(pair) for pair in asked]
-        about = About(f"ranges({self._cuts.column})", self._made)
+        about = About(f"ranges({self._cuts.column})", self.measured)
         ends = pl.DataFrame(
             [(self._cuts.numbers[a], self._cuts.numbers[b]) for a, b in spans],
             {"from": pl.Float64, "to": pl.Float64}, orient="row",
         )  # fmt: skip
 
         def released(level: Fraction, simultaneous: bool) -> Released:
-            before = np.concatenate([[0.0], np.cumsum(self._buckets)])
-            counts = pl.Series("count", [before[b] - before[a] for a, b in spans], dtype=pl.Float64)
-            rest = float(1 - level_of_each(level, max(len(spans), 1) if simultaneous else 1))
-            half = pl.Series([self._half_width(a, b, rest) for a, b in spans], dtype=pl.Float64)
+            counts = pl.Series("count", [self.counted(*span) for span in spans], dtype=pl.Float64)
+            bins = max(len(spans), 1) if simultaneous else 1
+            half = pl.Series([self.half_between(*span, level, bins) for span in spans], dtype=pl.Float64)
             return ends.with_columns(counts), {"count": (counts - half, counts + half)}
 
         return Answer(about, released)
 
     def __repr__(self) -> str:
-        spent = decimal(sum((level.epsilon for level in self._made), Fraction(0)))
+        spent = decimal(sum((level.epsilon for level in self.measured), Fraction(0)))
         return f"<{self._ends}, {self._tree.sizes[0]} buckets, epsilon {spent}>"
 
+    def counted(self, first: int, last: int) -> float:
+        """The count of a range by the places of its ends among the edges."""
+        return float(self._before[last] - self._before[first])
+
     @cached_property
-    def _buckets(self) -> Floats:
+    def _before(self) -> Floats:
+        """How many are below each edge."""
         counts = [answer.frame[:, -3].to_numpy().astype(np.float64) for answer in self._levels]
-        return self._tree.fitted(counts, self._variances)
+        return np.concatenate([[0.0], np.cumsum(self._tree.fitted(counts, self._variances))])

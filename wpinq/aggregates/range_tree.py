@@ -18,7 +18,7 @@ methods for differentially private histograms", PVLDB 6(14), 2013.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -61,6 +61,18 @@ class Tree:
         roots = [Fraction(round(1000 * base ** (1 / 3)))] * (levels - 1)
         roots.append(Fraction(round(1000 * (sizes[-1] * 2 / 3) ** (1 / 3))) or Fraction(1))
         return cls(tuple(sizes), base, tuple(root / sum(roots) for root in roots))
+
+    @classmethod
+    def nearest(cls, buckets: int, spans: Iterable[tuple[int, int]]) -> Tree:
+        """Of the tree of so many buckets and of its buckets alone, which is nearer to some ranges of them."""
+        spans, flat = list(spans), cls((buckets,), buckets, (Fraction(1),))
+        return min((flat, cls.of(buckets)), key=lambda tree: sum(tree.variance(*span) for span in spans))
+
+    def variance(self, first: int, last: int, variances: Sequence[float] = ()) -> float:
+        """The variance of the noise of a range of buckets; without those of levels as epsilon 1 buys them."""
+        known = list(variances) or [2 / float(share) ** 2 for share in self.shares]
+        weights = self.weights(first, last, known)
+        return sum(float(np.sum(weight**2)) * wide for weight, wide in zip(weights, known, strict=True))
 
     def edges(self, edges: Sequence[Fraction | None], level: int) -> tuple[Fraction | None, ...]:
         """The edges of a level."""

@@ -16,6 +16,8 @@ import polars as pl
 from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.clipping_loss import ask_loss_of
 from wpinq.aggregates.keywords import Bounds
+from wpinq.aggregates.quoted import ExpectedNoise, expected_noise
+from wpinq.aggregates.range_counts import QuotedRanges
 from wpinq.arguments import MAPPING, NAME, TEXT, takes
 from wpinq.core.functions.tree import lit
 from wpinq.core.measurements.answer import LEVEL, Answer, Released
@@ -26,7 +28,7 @@ from wpinq.core.measurements.published import readable
 from wpinq.core.measurements.query import commit
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.plan.node import sources, steps
-from wpinq.core.pricing.privacy_cost import LAPLACE, Terms
+from wpinq.core.pricing.privacy_cost import GAUSSIAN, LAPLACE, Terms
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.threshold import probability, threshold_of
 from wpinq.core.records import canonical
@@ -43,7 +45,8 @@ from wpinq.query.derived import CALL, plainly
 from wpinq.query.explained import explained, explains
 from wpinq.query.google import google
 from wpinq.query.prepare import prepare
-from wpinq.query.rows import Move, finished, half_of
+from wpinq.query.ranged import CountInRange, half_of_range
+from wpinq.query.rows import Counted, Move, finished, half_of, measured_alone
 from wpinq.query.statement import Statement
 from wpinq.query.united import branches, check_columns, stacked
 
@@ -79,8 +82,9 @@ def sql(
     noisy value passes a threshold that costs `delta`; HAVING then only leaves out more.
     Subqueries in FROM and WITH are tables: without GROUP BY they cost nothing, and with it twice as much, for of each
     key one record is left, and who adds a record changes it; grouped by the person, who counts once pays once. How many
-    keys have c records is asked of a `shave`, with half of that variance. EXPLAIN SELECT ... answers with the price of
-    each measurement, for which nothing is charged.
+    keys have c records is asked of a `shave`, with half of that variance. Counts of ranges of one column, such as
+    COUNT(*) FILTER (WHERE age BETWEEN 18 AND 64), are one measurement together, whose noise is less than theirs alone.
+    EXPLAIN SELECT ... answers with the price of each measurement, for which nothing is charged.
 
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
@@ -174,7 +178,8 @@ class QuotedSql:
         statement: It, parsed.
         known: The groups that are shown, where they are given; None where they are published.
         lost: The delta of publishing them, then.
-        counts: Quotes of its counts.
+        counts: Quotes of the counts that are measured one by one, and of one more from which groups are published.
+        ranged: Those of counts of ranges, in the order of the statement.
         numbers: Those of its other aggregates.
         losses: Those of what is left out, where that is asked too.
         answer_loss: Makes an answer of these.
@@ -185,6 +190,7 @@ class QuotedSql:
     known: Blocks | None
     lost: Fraction | None
     counts: list[Quote[Measurement]]
+    ranged: list[QuotedRanges]
     numbers: list[QuotedAggregate]
     losses: list[Quote[Any]]
     answer_loss: Told | None
@@ -192,7 +198,8 @@ class QuotedSql:
     @property
     def quotes(self) -> list[Quote[Any]]:
         """All that is charged."""
-        return [*self.counts, *(entry.quote for entry in self.numbers), *self.losses]
+        levels = [quote for ranges in self.ranged for quote in ranges.quotes]
+        return [*self.counts, *levels, *(entry.quote for entry in self.numbers), *self.losses]
 
     @property
     def threshold(self) -> float | None:
@@ -205,8 +212,11 @@ class QuotedSql:
     def _written(self) -> dict[Quote[Any], str]:
         """How the query has what each quote is of."""
         statement = self.statement
-        groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(statement.counts))
-        result = dict(zip(self.counts, [*map(plainly, statement.released["count"]), *groups], strict=True))
+        groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(statement.separate))
+        counted = [plainly(statement.released["count"][place]) for place in statement.separate]
+        result = dict(zip(self.counts, [*counted, *groups], strict=True))
+        for ranges, each in zip(self.ranged, statement.ranged, strict=True):
+            result |= {quote: each.written(level) for level, quote in enumerate(ranges.quotes)}
         once: dict[Quote[Any], list[str]] = {}
         for number, entry in zip(statement.numbers, self.numbers, strict=True):
             once.setdefault(entry.quote, []).append(number.text)
@@ -219,7 +229,8 @@ class QuotedSql:
         each = {quote: quote.worded(f"{text}: {self.query}" if len(written) > 1 else self.query)
                 for quote, text in written.items()}  # fmt: skip
         numbers = [replace(number, quote=each[number.quote]) for number in self.numbers]
-        return replace(self, counts=[each[quote] for quote in self.counts], numbers=numbers,
+        ranged = [ranges.named(each.__getitem__) for ranges in self.ranged]
+        return replace(self, counts=[each[quote] for quote in self.counts], ranged=ranged, numbers=numbers,
                        losses=[each[quote] for quote in self.losses])  # fmt: skip
 
     def explained(self, choice: Quote[Any] | None = None) -> Answer:
@@ -231,7 +242,33 @@ class QuotedSql:
         written = self._written()
         halves = [half_of(self.statement, quote.query, LEVEL) for quote in self.counts]
         least = self.threshold if choice is None else None
-        return explained(self.query, list(written.values()), list(written), halves, least, choice=choice)
+        ranged = [] if choice else [(plainly(self.statement.released["count"][place]), half)
+                                    for place, half in self._halves_of_ranges().items()]  # fmt: skip
+        return explained(self.query, list(written.values()), list(written), halves, least, choice=choice, ranged=ranged)
+
+    def _halves_of_ranges(self) -> dict[int, float]:
+        """By how much noise moves each count of a range with probability 0.95, by its place among the counts."""
+        pairs = zip(self.ranged, self.statement.ranged, strict=True)
+        return {
+            place: half_of_range(ranges, span, LEVEL) for ranges, each in pairs for place, span in each.spans.items()
+        }
+
+    @property
+    def expected(self) -> list[ExpectedNoise]:
+        """The noise of each column of the answer, and of what is left out, from public facts alone."""
+        columns = [item for item in self.statement.items if type(item.node).__name__ == "Column"]
+        labels = {} if self.statement.stepped else {item.node.name: item.label for item in columns}
+        result = [expected_noise(quote, labels.get(f"count {place}"))
+                  for place, quote in zip([*self.statement.separate, None], self.counts, strict=False)]  # fmt: skip
+        halves = self._halves_of_ranges()
+        for ranges, each in zip(self.ranged, self.statement.ranged, strict=True):
+            finest = expected_noise(ranges.quotes[0])
+            result += [replace(finest, column=labels.get(f"count {place}", finest.column), half_width=halves[place])
+                       for place in each.spans]  # fmt: skip
+        result += [
+            expected_noise(entry.quote, labels.get(f"number {place}")) for place, entry in enumerate(self.numbers)
+        ]
+        return result + [expected_noise(quote) for quote in self.losses]
 
     def charge(self) -> Answer:
         """Charge for all of it or nothing, and answer.
@@ -241,21 +278,33 @@ class QuotedSql:
         """
         return self.answer(commit(self.quotes))
 
+    def _counted(self, made: Sequence[Any]) -> list[Counted]:
+        """What each count is observed of, in the order of the query."""
+        start, counts, ranged = len(self.counts), self.statement.counts, dict[int, Counted]()
+        for ranges, each in zip(self.ranged, self.statement.ranged, strict=True):
+            charged = ranges.charged(made[start : start + len(ranges.quotes)])
+            start += len(ranges.quotes)
+            ranged |= {place: CountInRange(charged, span, counts[place]._node.held.whole and not each.fitted)
+                       for place, span in each.spans.items()}  # fmt: skip
+        alone = iter(made[: len(self.counts)])
+        return [ranged[place] if place in ranged else next(alone) for place in range(len(self.counts) + len(ranged))]
+
     def answer(self, made: list[Any]) -> Answer:
         """Answer from the charged queries of `quotes`, in their order."""
         statement = self.statement
         made, lost_of = made[: len(made) - len(self.losses)], made[len(made) - len(self.losses) :]
-        counted: list[Measurement] = made[: len(self.counts)]
+        counted = self._counted(made)
+        others = made[len(self.quotes) - len(self.losses) - len(self.numbers) :]
         threshold, shown, known = None, None, self.known
         if known is None:
             assert self.lost is not None  # noqa: S101  refused in `_known`
-            published = counted[statement.widest].release(delta=self.lost)
+            published = made[statement.widest].release(delta=self.lost)
             shown = published.frame.to_series(len(statement.keys))
             known, threshold = together(published.frame.select(statement.keys)), published.threshold
         groups = known
         answers = [
             item.answer(query, number.groups(groups.whole))
-            for number, item, query in zip(statement.numbers, self.numbers, made[len(self.counts) :], strict=True)
+            for number, item, query in zip(statement.numbers, self.numbers, others, strict=True)
         ]
         about = About(" ".join(self.query.split()), made, self.lost or Fraction(0), threshold, statement.bias)
 
@@ -277,9 +326,9 @@ class QuotedSql:
 
         left_out = None
         if self.answer_loss is not None:
-            left_out = self.answer_loss(lost_of, None if shown is None else counted[statement.widest], shown)
+            left_out = self.answer_loss(lost_of, None if shown is None else made[statement.widest], shown)
         many = bool(statement.keys) or len(statement.items) > 1
-        agreeing = AddingUp(statement, self.known is not None, groups, counted, moved)
+        agreeing = AddingUp(statement, self.known is not None, groups, measured_alone(counted), moved)
         return Answer(about, released_at, many=many, loss=left_out, agreeing=agreeing)
 
 
@@ -308,7 +357,8 @@ def quoted(
         PlanError, BinError, BudgetError: See `sql`.
     """
     epsilon, delta = google(query).with_terms(epsilon, delta)
-    statement = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None)
+    statement = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None,
+                        mechanism=mechanism if within is None and rho is None else GAUSSIAN)  # fmt: skip
     if insist is not None:
         insist(statement)
     known = _known(statement, keys, delta)
@@ -317,11 +367,12 @@ def quoted(
     lost = None if listed or delta is None else probability(delta, "sql(delta=...)") / statement.of_one_person[1]
     charged = ChargeNames(name=name, analyst=analyst)
     counts = _counts(statement, share, lost, charged)
+    ranged = [each.quote(share.epsilon, charged, mechanism) for each in statement.ranged]
     numbers = _numbers(statement, share, charged)
     losses, answer_loss = ([], None) if loss is None else ask_lost(
         statement, positive(loss, "sql(loss=...)"), charged, published=not listed
     )  # fmt: skip
-    return QuotedSql(query, statement, known, lost, counts, numbers, losses, answer_loss)._worded()
+    return QuotedSql(query, statement, known, lost, counts, ranged, numbers, losses, answer_loss)._worded()
 
 
 def _counts(
@@ -330,7 +381,10 @@ def _counts(
     """Quotes of the counts, or of one more count from which groups are published, with its delta."""
     result = [
         quote_terms(item, share.terms, **charged)
-        for item in (*statement.counts, *statement.published_from(lost is None))
+        for item in (
+            *(statement.counts[place] for place in statement.separate),
+            *statement.published_from(lost is None),
+        )
     ]
     if lost is not None:
         refuse_unnamed(result[statement.widest].node, CALL)

@@ -41,7 +41,7 @@ def explains(query: str) -> str | None:
 
 def explained(
     query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], halves: Sequence[float],
-    threshold: float | None = None, *, choice: Quote[Any] | None = None,
+    threshold: float | None = None, *, choice: Quote[Any] | None = None, ranged: Sequence[tuple[str, float]] = (),
 ) -> Answer:  # fmt: skip
     """A row for each measurement, for which nothing is charged.
 
@@ -52,6 +52,7 @@ def explained(
         halves: Of the first ones, which are counts, by how much noise moves them with probability 0.95.
         threshold: The noisy count below which groups are left out, where they are not given.
         choice: What the choice of a bound costs first, on which the noise of the others depends.
+        ranged: Counts that follow from several of them, and by how much noise moves each: rows without a price.
     """
     rows: list[tuple[Any, ...]] = [
         (
@@ -66,6 +67,7 @@ def explained(
         )
         for index, (text, quote) in enumerate(zip(written, quotes, strict=True))
     ]
+    rows += [(text, *(None,) * 4, half, *(None,) * 3) for text, half in ranged]
     if choice is not None:
         rows = [(text, *(None,) * 5, *costs) for text, _, _, _, _, _, *costs in rows]
         moves = (1.0, 1.0, 1.0, float(choice.scale), None)

@@ -6,7 +6,7 @@ post-processing of released numbers, so they cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from wpinq.collection import Collection
 from wpinq.core.functions.output_columns import named as uniquely
 from wpinq.core.functions.sizes import question_size
-from wpinq.core.functions.sql.terms import shown
+from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.tree import col
 from wpinq.core.operators.filter import after_bound
 from wpinq.core.plan.node import sources, steps
 from wpinq.core.plan.stability import Survey
+from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.schema import Kind
 from wpinq.core.runs.timeline import live_log, refuse_windows
 from wpinq.errors import PlanError
@@ -33,6 +34,7 @@ from wpinq.query.google import google
 from wpinq.query.grouping import NAME
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.outer import inner_of, over
+from wpinq.query.ranged import MECHANISMS, RangedCounts, ranged_counts
 from wpinq.query.select_context import Reads, aggregates
 from wpinq.query.statement import OutputColumn, Statement, check
 from wpinq.query.subquery import Scope
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 def prepare(
     query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None = None, *, shaved: bool = True,
-    together: bool = True,
+    together: bool = True, mechanism: str = LAPLACE,
 ) -> Statement:  # fmt: skip
     """Read a query; nothing is charged, and nothing of protected tables is read.
 
@@ -53,17 +55,20 @@ def prepare(
         bounds: The least and the largest number of each column or expression that is summed or ranked.
         shaved: Whether a degree distribution may be asked as differences of a `shave`; see `_Select._distribution`.
         together: Whether the quantiles of one expression are one measurement; `within` speaks of each by itself.
+        mechanism: What adds noise. Counts of ranges of one column are one measurement with Laplace noise alone.
 
     Raises:
         ExactnessError: A bound is no finite number.
         PlanError: It cannot be read, or cannot be private; the message says which part, and why.
     """
     with question_size():
-        result = _prepared(query, tables, bounds, shaved=shaved)
+        result = _prepared(query, tables, bounds, shaved=shaved, ranged=mechanism in MECHANISMS)
         return replace(result, numbers=with_joint_quantiles(result.numbers)) if together else result
 
 
-def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool) -> Statement:
+def _prepared(
+    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool, ranged: bool
+) -> Statement:
     select = plain_select(query)
     written = google(query)
     limits = Limits(written.with_bounds(bounds))
@@ -76,7 +81,7 @@ def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds
         result = scope.tables(select)
         if not isinstance(result.base, Collection):
             raise PlanError(f"{CALL}: FROM names public tables alone, of which all is known; name the protected one.")
-        statement = _Select(select, result, scope).read(outer, shaved=shaved)
+        statement = _Select(select, result, scope).read(outer, shaved=shaved, ranged=ranged)
         refuse_windows(steps(statement.groups._node), CALL)
         if live_log(statement.groups._node) is not None:
             raise PlanError(
@@ -92,7 +97,7 @@ def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds
 class _Select(Reads):
     """Reads the clauses of a query in their logical order."""
 
-    def read(self, outer: Any = None, *, shaved: bool) -> Statement:
+    def read(self, outer: Any = None, *, shaved: bool, ranged: bool) -> Statement:
         """The query, planned; with the SELECT that is over its answer, if there is one."""
         from sqlglot import exp
 
@@ -109,8 +114,7 @@ class _Select(Reads):
             self.select = over(outer, self.select)
             selected, self.outputs = self.selected, OutputNames(self.select.expressions, self.tables)
         released = [self.by_position(self.outputs.in_ends(entry)) for entry in selected]
-        having = self.select.args.get("having")
-        condition = self.by_position(self.outputs.in_expression(having.this, self.groups)) if having else None
+        condition = self._having()
         order = tuple(self._order(item, selected) for item in getattr(self.select.args.get("order"), "expressions", ()))
         if not self.counts and not self.numbers and not self.groups:
             raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {LISTED}.")
@@ -122,7 +126,8 @@ class _Select(Reads):
             groups = steps_of
         else:
             stepped = None
-        counts = tuple(self._counted(filtered, groups, names, item) for item in self.counts)
+        ranges = ranged_counts(self.counts, self._term, filtered) if ranged and not self.groups else ()
+        counts = self._counts(filtered, groups, names, ranges)
         whole = all(count._node.held.whole for count in counts)
         labels = uniquely([label(expression, whole=whole) for expression in self.select.expressions])
         items = tuple(map(OutputColumn, labels, released))
@@ -140,9 +145,17 @@ class _Select(Reads):
             stepped,
             {"key": (*self.groups, exp.column(NAME)), "count": tuple(self.counts), "number": tuple(self.numbers)},
             bool(self.sets),
+            ranged=ranges,
         )
         check(result)
         return result
+
+    def _having(self) -> Any:
+        having = self.select.args.get("having")
+        return self.by_position(self.outputs.in_expression(having.this, self.groups)) if having else None
+
+    def _term(self, node: Any) -> Term:
+        return self.tables.translator.term(self.canonical(node))
 
     def _distribution(self, names: tuple[str, ...]) -> tuple[str | None, Collection | None]:
         """The count among the keys of a degree distribution, and the plan that it is asked of.
@@ -176,6 +189,16 @@ class _Select(Reads):
         descending = bool(node.args.get("desc"))
         first = node.args.get("nulls_first")
         return self.by_position(self.outputs.in_ends(inner)), descending, descending if first is None else bool(first)
+
+    def _counts(
+        self, filtered: Collection, groups: Collection, names: tuple[str, ...], ranges: Sequence[RangedCounts]
+    ) -> tuple[Collection, ...]:
+        """What is measured for each count."""
+        together = {place: each.records for each in ranges for place in each.spans}
+        return tuple(
+            together[place] if place in together else self._counted(filtered, groups, names, count)
+            for place, count in enumerate(self.counts)
+        )
 
     def _counted(self, filtered: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
         """The collection whose bins are the groups and whose weights are the counts."""

@@ -13,21 +13,22 @@ from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.records.bins import Blocks
 from wpinq.core.records.schema import Kind
 from wpinq.core.state.workers import in_order
-from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
+from wpinq.postprocess.degrees.posterior.law import FAR, NoiseTerm, half_width
 from wpinq.postprocess.margins import consistent, cube_noise, cube_sizes
 from wpinq.query.datetimes import as_time
+from wpinq.query.ranged import CountInRange
 from wpinq.query.statement import Statement
 
 Move: TypeAlias = (
     "Callable[[pl.DataFrame, Sequence[pl.Series], Sequence[Measurement], float, Sequence[float]], list[pl.Series]]"
 )
 """Gives counts that add up, from groups, counts with the ends of their intervals, their measurements, level, halves."""
-FAR = 0.999
-"""The level up to which a sum of noises is drawn."""
+Counted: TypeAlias = "Measurement | CountInRange"
+"""What a count is observed of."""
 
 
 def finished(
-    statement: Statement, groups: Blocks, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
+    statement: Statement, groups: Blocks, counted: Sequence[Counted], numbers: Sequence[Answer], level: Fraction, *,
     simultaneous: bool, least: float | None = None, agreeing: Move | None = None,
 ) -> Released:  # fmt: skip
     """The columns of the answer, and the ends of intervals; of each block of groups what HAVING leaves is held.
@@ -50,7 +51,7 @@ def finished(
     def left(block: pl.DataFrame) -> pl.DataFrame:
         counts = _counts(statement, block, counted, halves)
         if agreeing:
-            counts = agreeing(block, counts, counted, float(1 - (1 - level) / bins), halves)
+            counts = agreeing(block, counts, measured_alone(counted), float(1 - (1 - level) / bins), halves)
         return _having(statement, block, [*counts, *_named(ends, kinds)])
 
     blocks = iter([groups.whole.unique(maintain_order=True)] if agreeing else groups)
@@ -98,16 +99,21 @@ def added_up(
     return result
 
 
-def half_of(statement: Statement, count: Measurement, level: Fraction, bins: int = 1) -> float:
+def measured_alone(counted: Sequence[Counted]) -> list[Measurement]:
+    """The counts that are measured one by one."""
+    return [item for item in counted if not isinstance(item, CountInRange)]
+
+
+def half_of(statement: Statement, count: Counted, level: Fraction, bins: int = 1) -> float:
     """Half of the interval of a count, which is a difference of two measured numbers in a degree distribution."""
-    if statement.stepped is None:
+    if statement.stepped is None or isinstance(count, CountInRange):
         return count.interval(level, bins=bins)
     noise = NoiseTerm(float(count.scale), 2, count.gaussian)
     return half_width((noise,), float(1 - (1 - level) / bins))
 
 
 def _counts(
-    statement: Statement, groups: pl.DataFrame, counted: Sequence[Measurement], halves: Sequence[float]
+    statement: Statement, groups: pl.DataFrame, counted: Sequence[Counted], halves: Sequence[float]
 ) -> list[pl.Series]:
     """Each count of each group, and the ends of its interval."""
     result = []
@@ -119,12 +125,12 @@ def _counts(
     return result
 
 
-def observed(item: Measurement, groups: pl.DataFrame) -> pl.Series:
+def observed(item: Counted, groups: pl.DataFrame) -> pl.Series:
     """The noisy count of each group."""
     return pl.Series(item.observe_many(groups if groups.width > 1 else groups.to_series()))
 
 
-def _difference(item: Measurement, groups: pl.DataFrame, count: pl.Series, step: str) -> pl.Series:
+def _difference(item: Counted, groups: pl.DataFrame, count: pl.Series, step: str) -> pl.Series:
     """What is measured of each group, less what is measured of the next number; of numbers below 1 there is nothing."""
     has_next = (pl.col(step) >= 1) & (pl.col(step) < 2**63 - 1)
     following = groups.with_columns(pl.when(has_next).then(pl.col(step) + 1).otherwise(pl.col(step)))

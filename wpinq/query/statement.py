@@ -26,6 +26,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
 from wpinq.query.aggregates import Number
 from wpinq.query.derived import CALL, plainly
+from wpinq.query.ranged import MECHANISMS, RangedCounts
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -58,6 +59,7 @@ class Statement:
         released: How the query writes what `key 0`, `count 0`, `number 0` and so on stand for in its expressions.
         several: Whether it groups by several sets of keys, which the last key tells apart.
         notes: What its text asks for and is not done, as clauses.
+        ranged: Counts that are measured together, since they are of ranges of one column.
     """
 
     keys: tuple[str, ...]
@@ -73,6 +75,12 @@ class Statement:
     released: Mapping[str, tuple[Any, ...]]
     several: bool
     notes: tuple[str, ...] = ()
+    ranged: tuple[RangedCounts, ...] = ()
+
+    @property
+    def separate(self) -> tuple[int, ...]:
+        """The places of the counts that are measured one by one."""
+        return tuple(place for place in range(len(self.counts)) if not any(place in each.spans for each in self.ranged))
 
     @property
     def plans(self) -> tuple[Node, ...]:
@@ -115,7 +123,7 @@ class Statement:
     def parts(self, listed: bool) -> int:
         """How many measurements share epsilon, where groups are given or published."""
         numbers = {number.measured for number in self.numbers}
-        return len(self.counts) + len(numbers) + len(self.published_from(listed))
+        return len(self.separate) + len(self.ranged) + len(numbers) + len(self.published_from(listed))
 
     def translator(self) -> Translator:
         """Translates what is computed from released numbers."""
@@ -125,7 +133,8 @@ class Statement:
         ends += [f"number {index}" for index, number in enumerate(self.numbers) if number.kind is Kind.FLOAT]
         released |= {f"{word} {name}": Kind.FLOAT for word in ("low", "high") for name in ends}
         for index, count in enumerate(self.counts):  # weights that people share are fractions
-            released[f"count {index}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
+            fitted = any(each.fitted and index in each.spans for each in self.ranged)
+            released[f"count {index}"] = Kind.INT if count._node.held.whole and not fitted else Kind.FLOAT
         return released_translator(
             lambda node: Term(col(node.name), released[node.name], self._spelled(node)), self._spelled
         )
@@ -156,7 +165,13 @@ class Statement:
             return "\n".join(result)
         whole = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.of_one_person[0]
         share = None if whole is None else whole / self.parts(listed)
-        result = [str(item.explain(share)) for item in (*self.published_from(listed), *self.counts)]
+        alone = [self.counts[place] for place in self.separate]
+        result = [str(item.explain(share)) for item in (*self.published_from(listed), *alone)]
+        for ranges in self.ranged:
+            result.append(str(ranges.records.explain()))
+            if share is not None:
+                result.append(str(ranges.quote(share, {"name": None, "analyst": None}, MECHANISMS[0])))
+                print(result[-1])  # noqa: T201  as explain of a collection does
         for number in self.numbers:
             result.append(str(number.collection.explain()))
             result.append(number.text + ("" if share is None else f", epsilon {decimal(share)}"))

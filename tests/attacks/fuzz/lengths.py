@@ -222,7 +222,7 @@ def sent(rng: random.Random) -> tuple[str, Any]:
 
     def ask() -> None:
         plan = msgspec.convert(steps, list[grammar.AnyStep])
-        priced([plans.collection(plan, {"v": tables()["v"]}, limits).quote(epsilon=1)], None)
+        priced([plans.collection(plan, {"v": tables()["v"]}, limits).quote(epsilon=1)], None, [])
 
     return msgspec.json.encode(steps).decode(), ask
 

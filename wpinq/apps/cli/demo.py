@@ -209,12 +209,13 @@ def _question(people: Collection) -> tuple[str, Priced, Callable[[], Answer]]:
         return QUERY, priced_sql(priced_query, None), priced_query.charge
     import polars as pl
 
+    from wpinq.aggregates.quoted import expected_noise
     from wpinq.apps.remote.pricing import priced
 
     counted = people.filter(pl.col("sick_days") > LIMIT)
     quote = counted.map("department").quote(epsilon=EPSILON, name=NAME)
     count = partial(counted.count, EPSILON, by="department", keys=DEPARTMENTS, name=NAME)
-    return CALLS, priced([quote], None, ["c"]), count
+    return CALLS, priced([quote], None, [expected_noise(quote, "c")]), count
 
 
 def _priced(people: Collection) -> Callable[[], Answer]:

@@ -89,6 +89,7 @@ def _options(text: str) -> tuple[str, dict[str, list[str]]]:
 
 
 def _measured(text: str, options: dict[str, list[str]], records: Collection) -> Question:
+    from wpinq.aggregates.quoted import expected_noise
     from wpinq.apps.remote.pricing import priced
 
     match = MEASURE.fullmatch(text)
@@ -98,7 +99,9 @@ def _measured(text: str, options: dict[str, list[str]], records: Collection) -> 
         raise PlanError(f"measure: {odd[0]} goes with SELECT.")
     wanted = collection(match[2], records)
     quote = wanted.quote(**{word: values[0] for word, values in options.items()})  # type: ignore[arg-type]
-    return Question(priced([quote], None, ["weight"]), lambda: wanted.measure(quote=quote), match[1])
+    return Question(
+        priced([quote], None, [expected_noise(quote, "weight")]), lambda: wanted.measure(quote=quote), match[1]
+    )
 
 
 def _selected(text: str, options: dict[str, list[str]], records: Collection) -> Question:

@@ -138,7 +138,7 @@ def sql(
     check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
     with rehearsed(inputs) as empty:
-        statement = prepare(query, {**free, **empty}, limits)
+        statement = prepare(query, {**free, **empty}, limits, mechanism=noise)
         _insist_on_read(statement, inputs, empty)
         groups = None if keys is None else read_keys(keys, statement.schema)
         shared(statement, Terms(cost, noise, bell, chance, call="sql"), listed=groups is not None or not statement.keys)

@@ -173,13 +173,10 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
                         made.items()}, {question.name: charged.plot}, {question.name: groups})  # fmt: skip
 
     columns = [item for item in asked.statement.items if type(item.node).__name__ == "Column"]
-    labels = [item.label for item in columns]
     groups = [item.label for item in columns if item.node.name[:4] == "key "]
-    measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     choice = [] if first is None else [first.automatic.quote]
     price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
-    shown = [quote for quote in asked.quotes if quote not in asked.losses]
-    expected = expected_noise(shown, measured)
+    expected = asked.expected[: len(asked.expected) - len(asked.losses)]
     if first is not None:  # what is charged before all else; the rest follows from what it gives
         expected = [replace(column, scale=None, half_width=None) for column in expected]
     later = () if first is None else tuple(asked.quotes)
@@ -235,8 +232,9 @@ def _degrees(question: Question, views: Collection, promise: Promise) -> Asked:
         return Answered({question.name: (cells, ends)}, {question.name: about}, {question.name: fit.plot}, keys)
 
     text = f"how many values of {question.degrees} occur how often"
+    expected = [expected_noise(quote, None if place else "curve") for place, quote in enumerate(quotes)]
     price = Price.of(quotes, Fraction(0), promise)
-    return Asked(question, text, list(quotes), price, expected_noise(quotes, ["curve"]), answer)
+    return Asked(question, text, list(quotes), price, expected, answer)
 
 
 def _dataflow(question: Question, views: Collection, home: Path, call: str, promise: Promise) -> Asked:
@@ -274,4 +272,5 @@ def _dataflow(question: Question, views: Collection, home: Path, call: str, prom
         )
 
     price = Price.of([measured.quote for measured in made.values()], delta * len(quotes), promise)
-    return Asked(question, f"dataflow {question.dataflow}", quotes, price, expected_noise(quotes, list(made)), answer)
+    expected = [expected_noise(quote, name) for quote, name in zip(quotes, made, strict=True)]
+    return Asked(question, f"dataflow {question.dataflow}", quotes, price, expected, answer)

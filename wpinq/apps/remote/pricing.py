@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 
 from wpinq import Quote
-from wpinq.aggregates.quoted import expected_noise
+from wpinq.aggregates.quoted import ExpectedNoise
 from wpinq.apps.remote.wire import Expected, Left, Priced, exact_text
 from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
 from wpinq.query.answer import QuotedSql
 
 
 def priced(
-    quotes: Sequence[Quote[Any]], analyst: str | None, names: Sequence[str] = (), delta: Fraction = Fraction(0)
+    quotes: Sequence[Quote[Any]], analyst: str | None, expected: Sequence[ExpectedNoise], delta: Fraction = Fraction(0)
 ) -> Priced:
     """What some quotes cost together, and what is left; nothing is charged.
 
     Args:
         quotes: All that one question is charged for.
         analyst: Who asks; None for the curator.
-        names: What their columns are called in the answer; what is left out is called by its last step.
+        expected: The noise of each column of the answer.
         delta: What the question costs of delta.
 
     Raises:
@@ -33,12 +33,12 @@ def priced(
     for ledger, charge in (request for quote in quotes for request in quote.charges):
         ledgers.setdefault(ledger.identity, (ledger, {}))[1][charge.key] = charge
     allowed = [allowances(ledger, analyst, list(charges.values())) for ledger, charges in ledgers.values()]
-    about, noises = About("", [quote.query for quote in quotes]), expected_noise(quotes, names)
+    about = About("", [quote.query for quote in quotes])
     cost = {"epsilon": exact_text(about.epsilon), "delta": exact_text(delta)}
     return Priced(
         cost=cost | ({"rho": exact_text(about.rho)} if about.rho else {}),
         free=all(ledger.holds(charge) for ledger, charges in ledgers.values() for charge in charges.values()),
-        expected=[msgspec.convert(noise, Expected, from_attributes=True) for noise in noises],
+        expected=[msgspec.convert(noise, Expected, from_attributes=True) for noise in expected],
         level=float(LEVEL),
         now=[left(now) for now, _ in allowed],
         after=[left(after) for _, after in allowed],
@@ -66,7 +66,5 @@ def priced_sql(quote: QuotedSql, analyst: str | None) -> Priced:
     Raises:
         LedgerError: See `priced`.
     """
-    labels = [item.label for item in quote.statement.items if type(item.node).__name__ == "Column"]
-    names = [label for label in labels if label not in quote.statement.keys and not quote.statement.stepped]
-    price = priced(quote.quotes, analyst, names, quote.lost or Fraction(0))
+    price = priced(quote.quotes, analyst, quote.expected, quote.lost or Fraction(0))
     return msgspec.structs.replace(price, threshold=quote.threshold)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from wpinq import Answer, Measurement, Quote
+from wpinq.aggregates.quoted import expected_noise
 from wpinq.apps.remote.bins import value
 from wpinq.apps.remote.grammar import Measure
 from wpinq.apps.remote.pricing import left, priced, priced_sql
@@ -222,7 +223,7 @@ async def measure(call: Call[Measure]) -> Measured:
     def price() -> Measured:
         quote = quote_plan(body, grant, site.catalogue, site.rehearsal)
         insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
-        return Measured(price=priced([quote], grant.analyst, ["weight"]))
+        return Measured(price=priced([quote], grant.analyst, [expected_noise(quote, "weight")]))
 
     def charged() -> Charged[Served]:
         quote = quote_plan(body, grant, site.catalogue, site.rehearsal)

@@ -127,7 +127,7 @@ class Rehearsal:
         known = {name: value for name, value in os.environ.items() if not name.startswith("WPINQ_SECRET")}
         self._process = Popen(  # noqa: S603  this Python, and a module of ours
             [sys.executable, "-m", MODULE], stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
-            env=known, start_new_session=True,
+            env=known, start_new_session=True, bufsize=0,  # nothing is left to be written to a process that has ended
         )  # fmt: skip
         self._catalogue = catalogue
         if not self._answers(staged(catalogue)):
@@ -142,7 +142,6 @@ class Rehearsal:
         assert process.stdout is not None  # noqa: S101
         try:
             process.stdin.write(msgspec.json.encode(line) + b"\n")
-            process.stdin.flush()
         except OSError:
             return False
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE)

@@ -17,6 +17,7 @@ from fractions import Fraction
 import msgspec
 
 from wpinq import Unit
+from wpinq.aggregates.quoted import expected_noise
 from wpinq.apps.publish.input import LIMITLESS
 from wpinq.apps.remote.pricing import priced, priced_sql
 from wpinq.apps.serve.catalogue import Catalogue, Opened
@@ -50,7 +51,8 @@ def rehearse(line: Line, catalogue: Catalogue) -> None:
     now = dt.datetime.now(dt.UTC)
     grant = Grant("", ANALYST, line.data, now, now)
     if line.plan is not None:
-        priced([quote_plan(line.plan, grant, catalogue)], ANALYST, ["weight"])
+        quote = quote_plan(line.plan, grant, catalogue)
+        priced([quote], ANALYST, [expected_noise(quote)])
     elif line.sql is not None:
         if explains(line.sql.query) is not None:
             explained(line.sql, grant, catalogue)

@@ -14,6 +14,8 @@ import numpy.typing as npt
 REACH = 12
 """Nats against noise beyond which nothing is looked at."""
 DRAWS = 100_000
+FAR = 0.999
+"""The level up to which a sum of noises is drawn."""
 
 
 class NoiseTerm(NamedTuple):

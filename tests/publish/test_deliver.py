@@ -101,6 +101,12 @@ def test_files_that_are_gone_are_computed_again_as_they_were_for_nothing(tmp_pat
         patch.setattr("platform.python_version", lambda: "4.0.0")
         assert "another wpinq, Python or library" in said(site.deliver("2026-11-20"))[0]
     assert not kept.exists()
+    other = release(tmp_path, sink=SINKS, question=[{**QUESTION, "epsilon": 2}], budget={"epsilon": 40})
+    assert "missing or were changed" in said(other.deliver("2026-11-20"))[0]
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "holds", lambda *_: False)
+        assert "others than were charged" in said(site.deliver("2026-11-20"))[0]
+    assert Ledger.existing(tmp_path / "ledger").spent() == spent
     path = tmp_path / "views" / "2026-11-20.csv"
     path.write_text(path.read_text() + "new,/p1\n")
     assert "other records than were published" in said(site.deliver("2026-11-20"))[0]

@@ -207,16 +207,21 @@ class Publisher:
             ChangedError: The records are others.
         """
         record, folder = self.register.records().get(period.name), self.register.files / period.name
-        if record is not None and not folder.exists() and self.opening.intake is None:
-            _, questions = self.asked_again(period, record)
-            commit([quote for question in questions for quote in question.quotes])
-            (data,) = {data: None for question in questions for quote in question.quotes for data in quote.sources}
-            facts, files = self._composed(period, data, questions, record)
-            if facts["digest"] != record.facts["digest"]:
-                raise SourceError(f"{period.name}: its files are not in {self.register.files}, and what is computed now"
-                                  " is not what was: another wpinq, Python or library computed them. Run it where they"
-                                  " are.")  # fmt: skip
-            put(folder, files, "publish", 0o700)
+        same = record is not None and record.definition == self.definition and self.opening.intake is None
+        if record is None or not same or folder.exists():
+            return self.edition(period)
+        ledger, questions = self.asked_again(period, record)
+        quotes = [quote for question in questions for quote in question.quotes]
+        if not all(ledger.holds(charge) for quote in quotes for _, charge in quote.charges):
+            raise SourceError(f"{period.name}: its files are not in {self.register.files}, and its questions are others"
+                              " than were charged; nothing was.")  # fmt: skip
+        commit(quotes)
+        (data,) = {data: None for quote in quotes for data in quote.sources}
+        facts, files = self._composed(period, data, questions, record)
+        if facts["digest"] != record.facts["digest"]:
+            raise SourceError(f"{period.name}: its files are not in {self.register.files}, and what is computed now is"
+                              " not what was: another wpinq, Python or library computed it. Run it there.")  # fmt: skip
+        put(folder, files, "publish", 0o700)
         return self.edition(period)
 
     def _composed(

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import polars as pl
 import pytest
 from strategies import Driver, evaluate, expected, protected, run_flow, same
 
@@ -67,3 +68,16 @@ def test_different_numbers_of_columns_are_refused():
     for call in ("concat", "subtract", "union", "intersect"):
         with pytest.raises(PlanError, match=call):
             getattr(left, call)(right)
+
+
+def test_public_rows_are_added_to_the_answer():
+    """Of steps by record the answer of both is the sum of two answers; of others it is not, as the docstring says."""
+    pages = protected(a="integer")
+    with pytest.raises(PlanError, match="added to the answer"):
+        pages.concat(pl.DataFrame({"a": [1]}))
+    private, public = [(1,), (1,), (2,)], [(2,), (3,)]
+    for plan in (pages, pages.map(lambda a: a % 2), pages.filter("a > 1"), pages.flat_map(lambda a: [a, a + 1])):
+        apart = evaluate(plan, private), evaluate(plan, public)
+        keys = {*apart[0], *apart[1]}
+        assert evaluate(plan, private + public) == {key: sum(each.get(key, 0) for each in apart) for key in keys}
+    assert evaluate(pages.distinct(), private + public)[(2,)] == 1

@@ -173,3 +173,15 @@ def test_intervals_cover(count):
         off.append(np.array(answer.rows[0]) - true)
     assert (inside >= binom.ppf(1e-6 / count, runs, 0.95)).all()
     assert np.std(off) < 0.8 * math.sqrt(2) * count, "less than each alone has"
+
+
+def test_over_a_thousand_buckets_a_count_is_off_by_13_at_most():
+    """Alone each of 511 counts at epsilon 1 would be off by 720, and sums of single buckets by 25."""
+    ends = np.random.default_rng(0).permutation(1023)[:1022].reshape(-1, 2)
+    query = ", ".join(f"COUNT_IF(x BETWEEN {low} AND {high})" for low, high in np.sort(ends, axis=1) - [[0, 1]])
+    quote = quoted(f"SELECT {query} FROM t", {"t": table()}, epsilon=1)
+    ranges, spans = quote.ranged[0], quote.statement.ranged[0].spans.values()
+    variances = [level.query.stddev**2 for level in ranges.quotes]
+    tree = quote.statement.ranged[0].tree
+    assert tree.sizes == (1023, 93, 9) and sum(each.epsilon for each in ranges.quotes) == 1
+    assert math.sqrt(np.mean([tree.variance(*span, variances) for span in spans])) < 13

@@ -20,6 +20,13 @@ def concat(self: Builder[C], other: Builder[C]) -> C:
     Stability:  1 for each input: |(a' + b') - (a + b)| <= |a' - a| + |b' - b|.
     Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Concat").
 
+    **Public rows** are no operand. It would not be unstable: nobody owns them, so their weights c are those of both
+    neighbours, and |(a' + c) - (a + c)| = |a' - a|. But every step makes nothing of no records: a run, a part, a
+    window, a process with a share of the files, and an epoch each hand on changes of weights, and would each bring the
+    same rows in again. And a person's bound says how much one key can weigh in all that is theirs, which `join_rows`
+    and `shave` rely on: rows of nobody with that key would break it. Add them to the answer instead: what `map`,
+    `filter` and `flat_map` make of public rows is known, costs nothing, and is added to the noisy count of each bin.
+
     Args:
         other: A collection with as many columns; they are matched by position and named as in this one.
 

@@ -123,7 +123,7 @@ def node_of(other: Any, call: str) -> Node:
     if not isinstance(node, Node):
         raise PlanError(
             f"{call}: takes another protected collection, and got {type(other).__name__}; protect it, or look a"
-            " public table up by join."
+            " public table up by join. What rows that everybody knows add is added to the answer."
         )
     return node
 

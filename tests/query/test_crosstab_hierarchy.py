@@ -53,6 +53,34 @@ def test_all_levels_add_up_in_whole_numbers(across):
     assert (abs(told.counts - told.estimates) < 1).all() and "each within one" in " ".join(told.notes)
 
 
+@pytest.mark.parametrize("across", [(), "sex"])
+def test_without_noise_medians_of_each_level_are_those_of_its_records(across):
+    """Also of codes that are at another depth than others, and beside sums; nobody has FR2."""
+    told = asked(across=across, categories={"sex": ["f", "m"]} if across else {}, median="pay", sum="pay",
+                 bounds={"pay": (0, 9)}, epsilon=10**9)  # fmt: skip
+    total, median = told.numbers
+    for place, code in enumerate(CODES):
+        for at, sex in enumerate(("f", "m", "other", "all") if across else ("all",)):
+            some = truth(PEOPLE, code) if sex == "all" else truth(PEOPLE, code).filter(sex=sex)
+            spot = (place, at) if across else (place,)
+            assert total.values[spot] == some["pay"].sum()
+            if some.height:
+                assert median.low[spot] <= some["pay"].median() <= median.high[spot]
+                assert median.high[spot] - median.low[spot] <= 2
+                assert abs(median.values[spot] - some["pay"].median()) <= 1
+
+
+def test_levels_share_what_medians_cost_and_two_hierarchies_go_together():
+    people = wpinq.protect(PEOPLE.with_columns(town=pl.col("region"), code=pl.col("pay")), budget=4)
+    trees = {"region": NUTS, "town": {"DE11": "DE", "DE12": "DE", "FR1": "FR", "FR3": "FR"}}
+    told = wpinq.table(people, "region", "town", hierarchy=trees, median="code", bounds={"code": (0, 9)}, epsilon=4)
+    ranks = told.ranked.measurements[0]
+    assert [float(one.epsilon) for one in told.answer.measurements] == [2, 2]
+    assert float(next(iter(ranks.quote.sensitivities.values()))) == 4 * 3  # three levels and all, two and all
+    assert sources(people._node)[0].ledger.remaining() == 0
+    assert told.numbers[0].values.shape == told.counts.shape == (11, 8)
+
+
 @deeper
 def test_intervals_hold_at_each_level():
     people, held, times = wpinq.protect(PEOPLE, budget=10**12), np.zeros(len(CODES)), often(200, 6)
@@ -79,7 +107,6 @@ def test_finer_codes_stand_further_in_on_a_page():
         ({"categories": {"region": ["DE"]}}, "or is in categories"),
         ({"other": "FR"}, "is called as other= is"),
         ({"total": "FR"}, "is the name of totals"),
-        ({"median": "pay", "bounds": {"pay": (0, 9)}}, "a median of coarser codes"),
     ],
 )
 def test_what_is_no_hierarchy_is_refused_and_free(words, match):

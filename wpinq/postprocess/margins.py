@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,10 @@ import polars as pl
 
 from wpinq.postprocess.rounding import controlled
 
+Places: TypeAlias = npt.NDArray[np.int64]
+
+PATIENCE = 100
+"""Steps of which none comes nearer, after which none will."""
 ROUNDING = 16 * np.finfo(np.float64).eps
 """The part of all that a sum adds, by which it is zero: what is smaller comes from rounding alone."""
 
@@ -43,10 +48,13 @@ def consistent(
     >>> consistent(groups, np.array([12.0, 5.0, 4.0])).round(6).tolist()
     [11.0, 6.0, 5.0]
     """
+    wide = np.ones(len(values)) if scales is None else scales
+    levels = _levels(groups)
+    if levels is not None:
+        return _of_tree(values, wide**2, levels)
     sums = _sums(groups)
     if not sums.height:
         return values.copy()
-    wide = np.ones(len(values)) if scales is None else scales
     rows, columns, signs = (sums[name].to_numpy() for name in ("sum", "row", "sign"))
     return wide * _without(values / wide, rows, columns, signs * wide[columns])
 
@@ -132,6 +140,61 @@ def whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return result
 
 
+def _levels(groups: pl.DataFrame) -> list[tuple[Places, Places]] | None:
+    """The levels of a tree, from the root down, if the groups are one, as those of ROLLUP are.
+
+    Returns:
+        For each level the rows of its groups, and the places of those above in the level before; None where the sets
+        of keys are not each within the next, or a group has none above it, or none below it.
+    """
+    keys = groups.width - 1
+    rows = groups.rename({name: str(index) for index, name in enumerate(groups.columns)}).with_row_index("row")
+    sets = sorted(rows.partition_by(str(keys), as_dict=True).items(), key=lambda item: -item[0][0].bit_count())
+    result: list[tuple[Places, Places]] = []
+    before, shared = None, 0
+    for (number,), part in sets:
+        told = ~number & ((1 << keys) - 1)
+        if number >> keys or (before is not None and (shared & ~told or shared == told)):
+            return None
+        above = np.zeros(part.height, np.int64)
+        if before is not None:
+            on = [str(index) for index in range(keys) if shared >> (keys - 1 - index) & 1]
+            both = [frame.select("row", *on).with_columns(all=pl.lit(0)) for frame in (part, before)]
+            named = both[1].with_columns(above=pl.int_range(pl.len())).drop("row")
+            pair = both[0].join(named, on=[*on, "all"], how="left", nulls_equal=True, maintain_order="left")
+            if pair.height > part.height or pair["above"].null_count() or pair["above"].n_unique() < before.height:
+                return None
+            above = pair["above"].to_numpy()
+        result.append((part["row"].to_numpy().astype(np.int64), above))
+        before, shared = part, told
+    return result if len(result) > 1 else None
+
+
+def _of_tree(
+    values: npt.NDArray[np.float64], variances: npt.NDArray[np.float64], levels: Sequence[tuple[Places, Places]]
+) -> npt.NDArray[np.float64]:
+    """Least squares over a tree, exactly: from the leaves up, what each node and all below tell of it; then down.
+
+    Source: Hay, Rastogi, Miklau, Suciu, PVLDB 3(1), 2010, section 4, for any variances.
+    """
+    told, unsure = [values[rows] for rows, _ in levels], [variances[rows] for rows, _ in levels]
+    for level in range(len(levels) - 1, 0, -1):
+        above, size = levels[level][1], len(told[level - 1])
+        sums, wide = (np.bincount(above, each[level], size) for each in (told, unsure))
+        own = unsure[level - 1]
+        told[level - 1] = (wide * told[level - 1] + own * sums) / (own + wide)
+        unsure[level - 1] = own * wide / (own + wide)
+    result = values.copy()
+    result[levels[0][0]] = told[0]
+    for level in range(1, len(levels)):
+        rows, above = levels[level]
+        size = len(told[level - 1])
+        lacking = result[levels[level - 1][0]] - np.bincount(above, told[level], size)
+        share = unsure[level] / np.bincount(above, unsure[level], size)[above]
+        result[rows] = told[level] + share * lacking[above]
+    return result
+
+
 def _sums(groups: pl.DataFrame) -> pl.DataFrame:
     """What is zero of true counts: for each entry the number of the sum, the row of the group and its sign."""
     keys = groups.width - 1
@@ -157,19 +220,23 @@ def _without(
     """What is left of a vector without its part along some rows, by conjugate gradients (Hestenes, Stiefel, 1952).
 
     Each step takes away a projection onto some of that part, so a step that is not made leaves an error no larger. It
-    ends where rounding is all that is left: a step along that would lead anywhere.
+    ends where rounding is all that is left: a step along that would lead anywhere. How much that is can only be
+    guessed, so it also ends where no step has come nearer for some time, and the nearest is given.
     """
     many, rest = int(rows.max()) + 1, values.copy()
+    entries = entries / np.sqrt(np.bincount(rows, entries**2, many))[rows]  # rows of one length are fewer steps
     slope = np.bincount(rows, entries * rest[columns], many)
     direction, size = slope, float(slope @ slope)
     rounding = ROUNDING * np.bincount(rows, np.abs(entries * rest[columns]), many)
-    least = float(rounding @ rounding)
-    for _ in range(20 * many + 100):
-        if size <= least:
-            break
+    enough = float(rounding @ rounding)
+    nearest, least, since = rest, size, 0
+    while size > enough and since < PATIENCE:
         image = np.bincount(columns, entries * direction[rows], len(values))
-        rest -= size / float(image @ image) * image
+        rest = rest - size / float(image @ image) * image
         slope = np.bincount(rows, entries * rest[columns], many)
         size, before = float(slope @ slope), size
         direction = slope + size / before * direction
-    return rest
+        since += 1
+        if size < least:
+            nearest, least, since = rest, size, 0
+    return nearest

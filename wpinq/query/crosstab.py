@@ -23,6 +23,7 @@ from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.contribution import rebounded
 from wpinq.query.table_answer import Table, axes_of
 from wpinq.query.table_hierarchy import Hierarchy, read_hierarchies
+from wpinq.query.table_medians import Ranking
 from wpinq.query.table_names import NameChoice, choose_names, placeholders
 from wpinq.query.table_numbers import Numbers, read_numbers
 from wpinq.query.table_numbers import quoted as name_of
@@ -94,7 +95,8 @@ def table(
         bounds: For each of them the least and the largest number, which do not depend on the records; see
             `suggest_bounds`. Numbers beyond are clamped.
         hierarchy: For a column of codes the code above each, as of NUTS, ICD or NACE: `{"region": {"DE1": "DE"}}`. The
-            table has a row of each level; records hold the finest codes, and coarser rows are their sums.
+            table has a row of each level; records hold the finest codes, and coarser rows are their sums. Medians are
+            measured of each level.
         keep: Counts that are public and stay as they are, such as what cannot be: `[({"age": "0-9", "job": "yes"},
             0)]`. Of a column that is left out the total is meant. Where a count is zero, sums are zero too, and means
             and medians are unknown. Of a column whose values nobody listed only totals are kept.
@@ -141,7 +143,7 @@ def table(
         first, second = priced(made, costs, **asking)
         paid = commit([*first.quotes, *second.quotes])
         ranked = second.answer(paid[len(first.quotes) :])
-        answer = beside(first.answer(paid[: len(first.quotes)]), made.ranking, paid[len(first.quotes) :])
+        answer = beside(first.answer(paid[: len(first.quotes)]), made.ranking.query, paid[len(first.quotes) :])
     if choice is not None:
         answer = choice.described(answer)
     kinds = {column: made.records._node.schema[column].kind for column in made.numbers.columns}
@@ -163,17 +165,19 @@ def priced(made: Layout, costs: Mapping[str, Amount | None], **asking: Any) -> l
         PlanError, BudgetError: See `sql`.
     """
     ranks, parts = len(made.numbers.medians), made.parts
-    asked = [(made.query, made.groups, parts - ranks)]
+    asked: list[tuple[str, pl.DataFrame, int, Mapping[str, Any]]] = [(made.query, made.groups, parts - ranks, {})]
     if ranks:
-        asked.append((made.ranking, made.groups_of([True] * len(made.keys)), ranks))
+        asked.append((made.ranking.query, made.ranking.groups, ranks, made.ranking.tables))
     result = []
-    for query, groups, part in asked:
+    for query, groups, part, tables in asked:
         share: dict[str, Any] = {
             what: None if cost is None else exact(cost, f"{CALL}({what}=...)") * part / parts
             for what, cost in costs.items()
         }
         result.append(
-            quoted(query, {"records": made.records}, keys=groups, bounds=made.numbers.bounds, **asking, **share)
+            quoted(
+                query, {"records": made.records, **tables}, keys=groups, bounds=made.numbers.bounds, **asking, **share
+            )
         )
     return result
 
@@ -233,33 +237,27 @@ class Layout:
     @property
     def query(self) -> str:
         """The query that counts and sums up."""
-        return self._query(['COUNT(*) AS "count"', *self.numbers.aggregates], self.totals)
+        names = [name_of(name) for name, _ in self.keys]
+        parts = [f"ROLLUP ({name})" if measured else name for name, measured in zip(names, self.totals, strict=True)]
+        chosen = ", ".join([*names, 'COUNT(*) AS "count"', *self.numbers.aggregates])
+        return f"SELECT {chosen} FROM records GROUP BY {', '.join(parts)}"  # noqa: S608
 
     @property
-    def ranking(self) -> str:
-        """The query that asks for medians."""
-        return self._query(self.numbers.ranks, [True] * len(self.keys))
-
-    def _query(self, aggregates: Sequence[str], totals: Sequence[bool]) -> str:
-        names = [name_of(name) for name, _ in self.keys]
-        parts = [f"ROLLUP ({name})" if measured else name for name, measured in zip(names, totals, strict=True)]
-        return f"SELECT {', '.join([*names, *aggregates])} FROM records GROUP BY {', '.join(parts)}"  # noqa: S608
+    def ranking(self) -> Ranking:
+        """What asks for medians."""
+        return Ranking(self.keys, self.hierarchies, self.numbers.ranks)
 
     @property
     def groups(self) -> pl.DataFrame:
         """All groups that are counted, in the order of the table."""
-        return self.groups_of(self.totals)
-
-    def groups_of(self, totals: Sequence[bool]) -> pl.DataFrame:
-        """All groups of which totals are measured of these columns, in the order of the table."""
         frame = pl.DataFrame({"grouping": [0]}, schema={"grouping": pl.Int64})
-        for (name, values), measured in zip(self.keys, totals, strict=True):
+        for (name, values), measured in zip(self.keys, self.totals, strict=True):
             finest = self.hierarchies[name].finest if name in self.hierarchies else values[:-1]
             column = pl.DataFrame({name: [*finest, *([None] if measured else [])]}, schema={name: pl.String})
             frame = frame.join(column, how="cross", maintain_order="left_right").with_columns(
                 grouping=2 * pl.col("grouping") + pl.col(name).is_null().cast(pl.Int64)
             )
-        return frame.select(*(name for name, _ in self.keys), *(["grouping"] if any(totals) else []))
+        return frame.select(*(name for name, _ in self.keys), *(["grouping"] if any(self.totals) else []))
 
 
 def layout(
@@ -302,7 +300,7 @@ def layout(
     wanted = read_numbers(records, columns, bounds, **{"sum": (), "mean": (), "median": (), **(numbers or {})})
     if clash := [name for name in wanted.names if name in columns]:
         raise PlanError(f"{CALL}: the table tells {clash[0]!r} of each cell, so no column can be called so; rename it.")
-    trees = read_hierarchies({} if hierarchy is None else hierarchy, columns, categories, other, wanted.medians)
+    trees = read_hierarchies({} if hierarchy is None else hierarchy, columns, categories, other)
     categories = {**categories, **{name: list(tree.leaves) for name, tree in trees.items()}}
     unlisted = placeholders(records, columns, categories)
     if unlisted and other is None:

@@ -91,6 +91,27 @@ class Hierarchy:
             result.insert(0, self.above[result[0]])
         return result
 
+    @cached_property
+    def levels(self) -> int:
+        """How many codes the longest path has."""
+        return max(self.depths) + 1
+
+    def line(self, code: str) -> list[str]:
+        """The code of each level for records of a finest code: its own at the levels that it lacks."""
+        path = self.path(code)
+        return path + [code] * (self.levels - len(path))
+
+    def group(self, code: str) -> list[str | None]:
+        """The same for records of any code: none at the levels below, where it has finer ones."""
+        if code in self._ends:
+            return [*self.line(code)]
+        path = self.path(code)
+        return [*path, *[None] * (self.levels - len(path))]
+
+    @cached_property
+    def _ends(self) -> frozenset[str]:
+        return frozenset(self.finest)
+
     @property
     def depths(self) -> tuple[int, ...]:
         """How far below the coarsest each code is, and the total."""
@@ -105,7 +126,7 @@ class Hierarchy:
 
 def read_hierarchies(
     hierarchy: Mapping[str, Mapping[str, str]], columns: Sequence[str], categories: Mapping[str, Any],
-    other: str | None, ranked: Sequence[str],
+    other: str | None,
 ) -> dict[str, Hierarchy]:  # fmt: skip
     """Read the hierarchies of a table.
 
@@ -114,21 +135,15 @@ def read_hierarchies(
         columns: The columns of the table.
         categories: The values that are listed, of other columns.
         other: What other records are counted under.
-        ranked: The columns of medians.
 
     Raises:
-        PlanError: A column is none of the table, or has a list besides; a code is called as other records are; or
-            there are medians, which do not add up to those of coarser codes.
+        PlanError: A column is none of the table, or has a list besides; or a code is called as other records are.
     """
     if not isinstance(hierarchy, Mapping):
         raise PlanError(f"{CALL}: hierarchy= maps columns to codes, and these to those above.")
     if wrong := [name for name in hierarchy if name not in columns or name in categories]:
         raise PlanError(
             f"{CALL}(hierarchy=...): {str(wrong[0])[:40]!r} is no column of the table, or is in categories=."
-        )
-    if hierarchy and ranked:
-        raise PlanError(
-            f"{CALL}: a median of coarser codes does not follow from finer ones; leave hierarchy= or median=."
         )
     result = {name: Hierarchy(name, above, other) for name, above in hierarchy.items()}
     for name, each in result.items():

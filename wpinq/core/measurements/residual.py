@@ -37,7 +37,6 @@ from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.noise import DiscreteGaussian
 from wpinq.core.operators.resolution import fit_noise
-from wpinq.core.pricing.gaussian_price import moved_squared
 from wpinq.core.pricing.quote import Quote, price
 from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.core.records.bins import bin_frame
@@ -206,8 +205,8 @@ def quote_residual(
     whole = paid.buys(survey)
     if not isinstance(whole, DiscreteGaussian) or not paid.rho:
         raise InternalError("quote_residual: residuals cost a rho; please report this.")
-    square = moved_squared(survey) / (2 * paid.rho)
-    form = Form(tuple(map(tuple, categories)), square * part_of(survey, [len(values) for values in categories]))
+    part = part_of(survey, [len(values) for values in categories])
+    form = Form(tuple(map(tuple, categories)), whole.square * part)  # of what is charged, also where that is the least
     fields = (form.noise.name, "residual", FORM, FINE, form.categories, form.square)
     result: Quote[Residual] = price(
         survey, paid.epsilon, call=call, kind=partial(Residual, form=form), mechanism=whole, fields=fields, name=name,

@@ -38,14 +38,15 @@ from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.query.adding_up import AddingUp
 from wpinq.query.aggregates import ChargeNames
 from wpinq.query.budget_split import Share, shared
+from wpinq.query.clauses import ALONE, branches
 from wpinq.query.contribution import rebounded, settling
 from wpinq.query.derived import CALL, plainly
-from wpinq.query.explained import explained, explains
+from wpinq.query.explained import Line, explained, explains
 from wpinq.query.google import google
 from wpinq.query.prepare import prepare
 from wpinq.query.rows import Move, finished, half_of
 from wpinq.query.statement import Statement
-from wpinq.query.united import branches, check_columns, stacked
+from wpinq.query.united import QuotedUnion, check_columns, divided
 
 
 @takes(query=TEXT, tables=MAPPING, mechanism=NAME)
@@ -124,11 +125,6 @@ def sql(
     """
     shown = explains(query)
     epsilon, delta = google(query).with_terms(epsilon, delta)
-    parts = branches(shown or query)
-    if parts is not None:
-        alone = keys is not None or loss is not None or within is not None or at_most == "auto" or shown is not None
-        return _united(query, parts, rebounded(tables, at_most, per), refused=alone, epsilon=epsilon, rho=rho,
-                       delta=delta, mechanism=mechanism, bounds=bounds, name=name, analyst=analyst)  # fmt: skip
     tables, rest = rebounded(tables, at_most, per), epsilon
     first = settling(shown or query, tables, epsilon=epsilon, keys=keys, bounds=bounds, analyst=analyst)
     if first is not None:
@@ -139,30 +135,6 @@ def sql(
         bounds=bounds, loss=loss, name=name, analyst=analyst,
     )  # fmt: skip
     return quote.charge() if shown is None else quote.explained(None if first is None else first.automatic.quote)
-
-
-def _united(
-    query: str, parts: Sequence[str], tables: Mapping[str, Any], *, refused: bool, epsilon: Any, rho: Any, delta: Any,
-    **more: Any,
-) -> Answer:  # fmt: skip
-    """Answer the SELECTs of a UNION ALL, which share what is asked for equally and are charged together."""
-    if refused:
-        raise PlanError(f"{CALL}: UNION ALL of answers is asked with epsilon= or rho=, and delta= for groups: "
-                        "keys=, within=, loss=, at_most='auto' and EXPLAIN are of one SELECT.")  # fmt: skip
-    share = {
-        key: None if value is None else positive(value, f"{CALL}({key}=...)") / len(parts)
-        for key, value in (("epsilon", epsilon), ("rho", rho), ("delta", delta))
-    }
-    quotes = [
-        quoted(part, tables, epsilon=share["epsilon"], rho=share["rho"], delta=share["delta"], **more) for part in parts
-    ]
-    check_columns([each.statement for each in quotes])
-    made = commit([quote for each in quotes for quote in each.quotes])
-    answers, start = [], 0
-    for each in quotes:
-        answers.append(each.answer(made[start : start + len(each.quotes)]))
-        start += len(each.quotes)
-    return stacked(query, answers, made, sum((each.lost or Fraction(0) for each in quotes), Fraction(0)))
 
 
 @dataclass(frozen=True)
@@ -188,6 +160,23 @@ class QuotedSql:
     numbers: list[QuotedAggregate]
     losses: list[Quote[Any]]
     answer_loss: Told | None
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The SELECT, parsed."""
+        return (self.statement,)
+
+    @property
+    def names(self) -> list[str]:
+        """What its measured columns are called."""
+        labels = [item.label for item in self.statement.items if type(item.node).__name__ == "Column"]
+        return [label for label in labels if label not in self.statement.keys and not self.statement.stepped]
+
+    @property
+    def row_names(self) -> list[str]:
+        """The columns that are keys of groups."""
+        items = [item for item in self.statement.items if type(item.node).__name__ == "Column"]
+        return [item.label for item in items if item.node.name[:4] == "key "]
 
     @property
     def quotes(self) -> list[Quote[Any]]:
@@ -222,16 +211,19 @@ class QuotedSql:
         return replace(self, counts=[each[quote] for quote in self.counts], numbers=numbers,
                        losses=[each[quote] for quote in self.losses])  # fmt: skip
 
+    @property
+    def lines(self) -> list[Line]:
+        """What EXPLAIN says of each quote."""
+        halves = {quote: half_of(self.statement, quote.query, LEVEL) for quote in self.counts}
+        return [(text, quote, halves.get(quote)) for quote, text in self._written().items()]
+
     def explained(self, choice: Quote[Any] | None = None) -> Answer:
         """What each measurement would cost, as a table; nothing is charged and no record is read.
 
         Args:
             choice: What a choice of the bound costs first; how wide noise is follows from the number that it gives.
         """
-        written = self._written()
-        halves = [half_of(self.statement, quote.query, LEVEL) for quote in self.counts]
-        least = self.threshold if choice is None else None
-        return explained(self.query, list(written.values()), list(written), halves, least, choice=choice)
+        return explained(self.query, self.lines, self.threshold if choice is None else None, choice=choice)
 
     def charge(self) -> Answer:
         """Charge for all of it or nothing, and answer.
@@ -283,6 +275,10 @@ class QuotedSql:
         return Answer(about, released_at, many=many, loss=left_out, agreeing=agreeing)
 
 
+Quoted: TypeAlias = QuotedSql | QuotedUnion
+"""A query that was priced and not charged yet, of which commands, servers and releases read the same."""
+
+
 def quoted(
     query: str,
     tables: Mapping[str, Any],
@@ -298,8 +294,10 @@ def quoted(
     name: str | None = None,
     analyst: str | None = None,
     insist: Callable[[Statement], None] | None = None,
-) -> QuotedSql:
+) -> Quoted:
     """Price a query as `sql` would ask it; nothing is charged.
+
+    The SELECTs of a UNION ALL share epsilon, rho and delta equally; `within` holds for each count of each.
 
     Args:
         insist: Refuses what was read, before it is priced. The other arguments are those of `sql`.
@@ -307,6 +305,42 @@ def quoted(
     Raises:
         PlanError, BinError, BudgetError: See `sql`.
     """
+    parts, written = branches(query), google(query)
+    ask = partial(
+        quoted_select, tables=tables, within=within, mechanism=mechanism, name=name, analyst=analyst, insist=insist
+    )
+    if parts is None:
+        return ask(query, epsilon=epsilon, rho=rho, delta=delta, keys=keys, bounds=bounds, loss=loss)
+    if keys is not None or loss is not None:
+        raise PlanError(f"{CALL}: {ALONE}.")
+    epsilon, delta = written.with_terms(epsilon, delta)
+    share, limits = divided(len(parts), epsilon=epsilon, rho=rho, delta=delta), written.with_bounds(bounds)
+    quotes = [
+        ask(part, epsilon=share["epsilon"], rho=share["rho"], delta=share["delta"], bounds=limits) for part in parts
+    ]
+    check_columns([each.statement for each in quotes])
+    for each in quotes:
+        written.check_unit(sources(each.statement.groups._node))
+    return QuotedUnion(query, quotes, written.notes)
+
+
+def quoted_select(
+    query: str,
+    tables: Mapping[str, Any],
+    *,
+    epsilon: Amount | None = None,
+    within: Amount | None = None,
+    mechanism: str = LAPLACE,
+    rho: Amount | None = None,
+    delta: Amount | None = None,
+    keys: Any = None,
+    bounds: Mapping[str, Bounds] | None = None,
+    loss: Amount | None = None,
+    name: str | None = None,
+    analyst: str | None = None,
+    insist: Callable[[Statement], None] | None = None,
+) -> QuotedSql:
+    """Price one SELECT; see `quoted`."""
     epsilon, delta = google(query).with_terms(epsilon, delta)
     statement = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None)
     if insist is not None:

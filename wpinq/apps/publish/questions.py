@@ -26,7 +26,7 @@ from wpinq.sources.databases.postgres import quoted
 if TYPE_CHECKING:
     from wpinq import Quote
     from wpinq.core import Charge, Ledger, Promise
-    from wpinq.query import QuotedSql
+    from wpinq.query import Quoted
 
 LEVEL = Fraction(95, 100)
 """How often the errors that are shown hold."""
@@ -176,7 +176,7 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
         first = query.settling(text, tables, epsilon=question.epsilon, keys=keys, bounds=bounds, analyst=None)
         noise = noise if first is None else {**noise, "epsilon": first.automatic.rest}
 
-    def priced(tables: Mapping[str, Any]) -> QuotedSql:
+    def priced(tables: Mapping[str, Any]) -> Quoted:
         return query.quoted(
             text, tables, **noise, within=question.within, loss=question.loss, delta=question.delta, keys=keys,
             bounds=bounds, name=question.name,
@@ -190,14 +190,14 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
         return Answered({name: part.released for name, part in made.items()}, {name: part.about for name, part in
                         made.items()}, {question.name: charged.plot}, {question.name: groups})  # fmt: skip
 
-    columns = [item for item in asked.statement.items if type(item.node).__name__ == "Column"]
-    labels = [item.label for item in columns]
-    groups = [item.label for item in columns if item.node.name[:4] == "key "]
-    measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
+    groups = asked.row_names
+    if len(asked.statements) > 1 and not groups:
+        raise PlanError(f"{call}: no column names the rows of its UNION ALL, so periods cannot be compared: begin each "
+                        "SELECT with one, such as 'all' AS what.")  # fmt: skip
     choice = [] if first is None else [first.automatic.quote]
     price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
     shown = [quote for quote in asked.quotes if quote not in asked.losses]
-    expected = _expected(shown, measured)
+    expected = _expected(shown, asked.names)
     if first is not None:  # what is charged before all else; the rest follows from what it gives
         expected = [replace(column, scale=None, half=None) for column in expected]
     later = () if first is None else tuple(asked.quotes)

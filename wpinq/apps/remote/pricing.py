@@ -12,7 +12,7 @@ from wpinq import Quote
 from wpinq.aggregates.quoted import noise_of
 from wpinq.apps.remote.wire import Expected, Left, Priced, exact_text
 from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
-from wpinq.query.answer import QuotedSql
+from wpinq.query import Quoted
 
 
 def priced(
@@ -76,13 +76,11 @@ def _expected(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[Expect
     return columns
 
 
-def priced_sql(quote: QuotedSql, analyst: str | None) -> Priced:
+def priced_sql(quote: Quoted, analyst: str | None) -> Priced:
     """What a query costs, by its columns; nothing is charged.
 
     Raises:
         LedgerError: See `priced`.
     """
-    labels = [item.label for item in quote.statement.items if type(item.node).__name__ == "Column"]
-    names = [label for label in labels if label not in quote.statement.keys and not quote.statement.stepped]
-    price = priced(quote.quotes, analyst, names, quote.lost or Fraction(0))
+    price = priced(quote.quotes, analyst, quote.names, quote.lost or Fraction(0))
     return msgspec.structs.replace(price, threshold=quote.threshold)

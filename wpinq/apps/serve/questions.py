@@ -29,8 +29,7 @@ from wpinq.collection import Collection
 from wpinq.core import allowances, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
-from wpinq.query import prepare, quoted
-from wpinq.query.answer import QuotedSql
+from wpinq.query import Quoted, prepare, quoted
 from wpinq.query.clauses import named_tables
 from wpinq.query.contribution import rebounded
 from wpinq.query.explained import explains
@@ -94,7 +93,7 @@ def _insist_on_size(body: Sql, catalogue: Catalogue) -> None:
         raise PlanError(f"sql(delta=...): at most {limits.delta} here; name the groups to show, keys=[...].")
 
 
-def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
+def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> Quoted:
     """The query, priced; nothing is charged, and no record is read.
 
     Raises:

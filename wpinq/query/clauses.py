@@ -36,6 +36,13 @@ SAFE = {"SafeAdd": "Add", "SafeSubtract": "Sub", "SafeMultiply": "Mul", "SafeDiv
 """Operations that give NULL where others raise, as all do here."""
 MINUS = re.compile(r"\bMINUS\b(?=[\s(]+SELECT\b)", re.IGNORECASE)
 """EXCEPT, as Oracle and Snowflake call it."""
+UNION = re.compile(r"\bUNION\s+ALL\b", re.IGNORECASE)
+SELECTS = 64
+"""Of one UNION ALL of answers, each of which is planned by itself."""
+ALONE = (
+    "keys=, loss= and at_most='auto' are of one SELECT, and not of a UNION ALL of answers: ask its SELECTs one by "
+    "one, or give delta= instead of keys="
+)
 TOP = re.compile(
     r"\s*SELECT\s+(?:(?:ALL|DISTINCT)\s+)?(TOP\s*(?:(\d+)|\(\s*(\d+)\s*\)))\s+(PERCENT\b|WITH\b)?", re.IGNORECASE
 )
@@ -45,6 +52,47 @@ INSTEAD = {
     "qualify": "QUALIFY takes rows by a window, which looks at others; HAVING, or ORDER BY with LIMIT, is done with "
     "released numbers",
 }
+
+
+def branches(query: str) -> list[str] | None:
+    """The SELECTs of a UNION ALL, each with the WITH of all; None where the query is none.
+
+    Raises:
+        PlanError: It has ORDER BY or LIMIT of all rows, or very many SELECTs.
+
+    >>> branches("SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b")
+    ['SELECT COUNT(*) FROM a', 'SELECT COUNT(*) FROM b']
+    """
+    if not UNION.search(query):
+        return None
+    tree = statement(google(query).text, CALL)
+    try:
+        parts = _parts(tree)
+    except RecursionError:
+        parts = [tree] * (SELECTS + 1)
+    if parts is None or len(parts) == 1:  # a UNION ALL in a subquery, for example
+        return None
+    if len(parts) > SELECTS:
+        raise PlanError(f"{CALL}: a UNION ALL of answers has at most {SELECTS} SELECTs; ask for less at a time.")
+    if tree.args.get("order") or tree.args.get("limit") or tree.args.get("offset"):
+        raise PlanError(f"{CALL}: {shown(tree)}: order the rows of a UNION ALL that you were given; leave it out.")
+    for part in parts:
+        if tree.args.get("with_") is not None and part.args.get("with_") is None:
+            part.set("with_", tree.args["with_"].copy())
+    return [part.sql(dialect="postgres") for part in parts]
+
+
+def _parts(node: Any) -> list[Any] | None:
+    """The SELECTs that UNION ALL puts together; None where something else does."""
+    kind = type(node).__name__
+    if kind == "Subquery" and not ({name for name, value in node.args.items() if value} - {"this"}):
+        return _parts(node.this)
+    if kind == "Select":
+        return [node.copy()]
+    if kind != "Union" or node.args.get("distinct"):
+        return None
+    sides = [_parts(node.this), _parts(node.expression)]
+    return None if sides[0] is None or sides[1] is None else [*sides[0], *sides[1]]
 
 
 def plain_select(query: str) -> Any:
@@ -63,9 +111,11 @@ def plain_select(query: str) -> Any:
     if type(select).__name__ != "Select":
         kind = type(select).__name__
         word = str(select.name if kind == "Command" else kind).upper()
+        if kind == "Union" and not select.args.get("distinct") and _parts(select) is not None:
+            raise PlanError(f"{CALL}: {ALONE}.")
         if kind == "Union":
             raise PlanError(
-                f"{CALL}: UNION of answers would charge for each SELECT: ask them one by one, or write UNION ALL in a "
+                f"{CALL}: UNION of answers drops rows: write UNION ALL, which charges for each SELECT, or UNION in a "
                 "subquery and count that; totals beside their parts are GROUP BY ROLLUP."
             )
         raise PlanError(f"{CALL}: {word} is not answered here; write one SELECT.")
@@ -95,7 +145,8 @@ def named_tables(query: str) -> frozenset[str]:
     """
     from sqlglot import exp
 
-    return frozenset(table.name.lower() for table in plain_select(query).find_all(exp.Table))
+    selects = map(plain_select, branches(query) or [query])
+    return frozenset(table.name.lower() for select in selects for table in select.find_all(exp.Table))
 
 
 def refuse_unread(select: Any, *more: str) -> None:

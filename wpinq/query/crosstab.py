@@ -19,8 +19,9 @@ from wpinq.core.records.kinds import TYPES
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
-from wpinq.query.answer import QuotedSql, quoted, sql
+from wpinq.query.answer import sql
 from wpinq.query.contribution import rebounded
+from wpinq.query.quoted_select import QuotedSql, quoted_select
 from wpinq.query.table_answer import Table, axes_of
 from wpinq.query.table_hierarchy import Hierarchy, read_hierarchies
 from wpinq.query.table_medians import Ranking
@@ -175,7 +176,7 @@ def priced(made: Layout, costs: Mapping[str, Amount | None], **asking: Any) -> l
             for what, cost in costs.items()
         }
         result.append(
-            quoted(
+            quoted_select(
                 query, {"records": made.records, **tables}, keys=groups, bounds=made.numbers.bounds, **asking, **share
             )
         )

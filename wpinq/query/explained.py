@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -18,6 +18,8 @@ from wpinq.core.pricing.sensitivity import moved_bins, unit_sensitivities
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
 
+Line: TypeAlias = tuple[str, Quote[Any], float | None]
+"""How a query has a measurement, its price, and by how much noise moves it with probability 0.95, if it is a count."""
 WORD = re.compile(r"\s*EXPLAIN\b\s*", re.IGNORECASE)
 
 
@@ -40,16 +42,14 @@ def explains(query: str) -> str | None:
 
 
 def explained(
-    query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], halves: Sequence[float],
-    threshold: float | None = None, *, choice: Quote[Any] | None = None, ranged: Sequence[tuple[str, float]] = (),
+    query: str, lines: Sequence[Line], threshold: float | None = None, *, choice: Quote[Any] | None = None,
+    ranged: Sequence[tuple[str, float]] = (),
 ) -> Answer:  # fmt: skip
     """A row for each measurement, for which nothing is charged.
 
     Args:
         query: The query.
-        written: How it has each of them.
-        quotes: Their prices.
-        halves: Of the first ones, which are counts, by how much noise moves them with probability 0.95.
+        lines: Its measurements.
         threshold: The noisy count below which groups are left out, where they are not given.
         choice: What the choice of a bound costs first, on which the noise of the others depends.
         ranged: Counts that follow from several of them, and by how much noise moves each: rows without a price.
@@ -60,12 +60,12 @@ def explained(
             float(max(quote.sensitivities.values())),
             *_in_bins(quote.node),
             float(quote.scale),
-            float(halves[index]) if index < len(halves) else None,
+            half,
             float(quote.epsilon),
             float(quote.rho),
             float(quote.delta),
         )
-        for index, (text, quote) in enumerate(zip(written, quotes, strict=True))
+        for text, quote, half in lines
     ]
     rows += [(text, *(None,) * 4, half, *(None,) * 3) for text, half in ranged]
     if choice is not None:

@@ -1,66 +1,154 @@
 """UNION ALL of answers: each SELECT is measured by itself, and the rows stand one below the other.
 
 Epsilon, rho and delta are shared equally, and all SELECTs are charged together or none. Rows that are counted
-afterwards belong in a subquery with UNION ALL, which costs no more than its tables.
+afterwards belong in a subquery with UNION ALL, which costs no more than its tables. `QuotedUnion` has what a quote of
+one SELECT has, so that commands, servers and releases ask both in one way.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.core.functions.sql.bind import statement
-from wpinq.core.functions.sql.terms import shown
 from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.query import commit
+from wpinq.core.pricing.quote import Quote
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
+from wpinq.exact import positive
+from wpinq.query.clauses import branches
 from wpinq.query.derived import CALL
-from wpinq.query.google import google
+from wpinq.query.explained import Line, explained
+from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
 
-UNION = re.compile(r"\bUNION\s+ALL\b", re.IGNORECASE)
+if TYPE_CHECKING:
+    from wpinq.aggregates.keywords import Bounds
+    from wpinq.aggregates.quoted import ExpectedNoise
+
 NUMBERS = {Kind.INT, Kind.FLOAT}
 
 
-def branches(query: str) -> list[str] | None:
-    """The SELECTs of a UNION ALL, each with the WITH of all; None where the query is none.
+@dataclass(frozen=True)
+class QuotedUnion:
+    """UNION ALL of answers that was priced and not charged yet.
+
+    Attributes:
+        query: Its text.
+        parts: Each SELECT, priced at its share: a `QuotedSql`, whose file imports this one.
+        notes: What its text asks for and is not done, as clauses.
+        losses: None are asked.
+    """
+
+    query: str
+    parts: Sequence[Any]
+    notes: tuple[str, ...] = ()
+    losses: list[Quote[Any]] = field(default_factory=list)
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Each SELECT, parsed."""
+        return tuple(statement for part in self.parts for statement in part.statements)
+
+    @property
+    def quotes(self) -> list[Quote[Any]]:
+        """All that is charged."""
+        return [quote for part in self.parts for quote in part.quotes]
+
+    @property
+    def lost(self) -> Fraction | None:
+        """The delta of publishing groups, of all SELECTs."""
+        return sum((part.lost for part in self.parts if part.lost is not None), Fraction(0)) or None
+
+    @property
+    def threshold(self) -> float | None:
+        """The noisy count below which each SELECT that publishes its groups leaves them out: the least of them."""
+        return min((part.threshold for part in self.parts if part.threshold is not None), default=None)
+
+    @property
+    def expected(self) -> list[ExpectedNoise]:
+        """The noise of what each SELECT measures, by its number: one column of the answer is of several."""
+        return [
+            replace(noise, column=f"{noise.column}, SELECT {number}")
+            for number, part in enumerate(self.parts, 1)
+            for noise in part.expected
+        ]
+
+    @property
+    def row_names(self) -> list[str]:
+        """The columns that no SELECT computes from released numbers, under the names of the first one."""
+        from sqlglot import exp
+
+        rows = zip(*(each.items for each in self.statements), strict=True)
+        return [
+            items[0].label
+            for items in rows
+            if all(column.name[:4] == "key " for item in items for column in item.node.find_all(exp.Column))
+        ]
+
+    @property
+    def lines(self) -> list[Line]:
+        """What EXPLAIN says of each quote."""
+        return [
+            (f"SELECT {number}: {text}", *rest)
+            for number, part in enumerate(self.parts, 1)
+            for text, *rest in part.lines
+        ]
+
+    def explained(self, choice: Quote[Any] | None = None) -> Answer:
+        """What each measurement would cost, as a table; nothing is charged and no record is read."""
+        ranged = [
+            (f"SELECT {number}: {text}", half)
+            for number, part in enumerate(self.parts, 1)
+            for text, half in part.lines_of_ranges
+        ]
+        return explained(self.query, self.lines, self.threshold, choice=choice, ranged=ranged)
+
+    def charge(self) -> Answer:
+        """Charge for all of it or nothing, and answer.
+
+        Raises:
+            BudgetError, LedgerError, PlanError: See `commit`; nothing was charged.
+        """
+        return self.answer(commit(self.quotes))
+
+    def answer(self, made: list[Any]) -> Answer:
+        """Answer from the charged queries of `quotes`, in their order."""
+        answers, start = [], 0
+        for part in self.parts:
+            answers.append(part.answer(made[start : start + len(part.quotes)]))
+            start += len(part.quotes)
+        return stacked(self, answers, made)
+
+
+def divided(parts: int, **amounts: Any) -> dict[str, Fraction | None]:
+    """The share of each SELECT in what is asked.
 
     Raises:
-        PlanError: It has ORDER BY or LIMIT of all rows.
-
-    >>> branches("SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b")
-    ['SELECT COUNT(*) FROM a', 'SELECT COUNT(*) FROM b']
+        ExactnessError: An amount is no number above zero.
     """
-    if not UNION.search(query):
-        return None
-    tree = statement(google(query).text, CALL)
-    parts = _parts(tree)
-    if parts is None:
-        return None
-    if tree.args.get("order") or tree.args.get("limit") or tree.args.get("offset"):
-        raise PlanError(f"{CALL}: {shown(tree)}: order the rows of a UNION ALL that you were given; leave it out.")
-    for part in parts:
-        if tree.args.get("with_") is not None and part.args.get("with_") is None:
-            part.set("with_", tree.args["with_"].copy())
-    return [part.sql(dialect="postgres") for part in parts]
+    return {
+        name: None if value is None else positive(value, f"{CALL}({name}=...)") / parts
+        for name, value in amounts.items()
+    }
 
 
-def _parts(node: Any) -> list[Any] | None:
-    """The SELECTs that UNION ALL puts together; None where something else does."""
-    kind = type(node).__name__
-    if kind == "Subquery" and not ({name for name, value in node.args.items() if value} - {"this"}):
-        return _parts(node.this)
-    if kind == "Select":
-        return [node.copy()]
-    if kind != "Union" or node.args.get("distinct"):
-        return None
-    sides = [_parts(node.this), _parts(node.expression)]
-    return None if sides[0] is None or sides[1] is None else [*sides[0], *sides[1]]
+def prepared(
+    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, mechanism: str
+) -> list[Statement]:
+    """Read a query, or each SELECT of a UNION ALL; see `prepare`.
+
+    Raises:
+        PlanError: It cannot be read, or its SELECTs do not fit together.
+    """
+    result = [prepare(each, tables, bounds, mechanism=mechanism) for each in branches(query) or [query]]
+    check_columns(result)
+    return result
 
 
 def check_columns(statements: Sequence[Statement]) -> None:
@@ -80,9 +168,9 @@ def check_columns(statements: Sequence[Statement]) -> None:
                             f"{number} are {texts[1]}; a UNION ALL has as many, of the same types.")  # fmt: skip
 
 
-def stacked(query: str, answers: Sequence[Answer], charged: Sequence[Any], delta: Fraction) -> Answer:
+def stacked(union: QuotedUnion, answers: Sequence[Answer], charged: Sequence[Any]) -> Answer:
     """The rows of all answers, under the names of the first one."""
-    bias = tuple(dict.fromkeys(clause for answer in answers for clause in answer._about.bias or ()))
+    bias = tuple(dict.fromkeys([*(clause for answer in answers for clause in answer._about.bias or ()), *union.notes]))
 
     def released_at(level: Fraction, simultaneous: bool) -> Released:
         released = [answer._find(level, simultaneous) for answer in answers]
@@ -104,4 +192,5 @@ def stacked(query: str, answers: Sequence[Answer], charged: Sequence[Any], delta
                 )
         return pl.concat(frames, how="vertical_relaxed"), ends
 
-    return Answer(About(" ".join(query.split()), list(charged), delta, bias=bias), released_at)
+    about = About(" ".join(union.query.split()), list(charged), union.lost or Fraction(0), union.threshold, bias)
+    return Answer(about, released_at)

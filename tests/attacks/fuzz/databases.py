@@ -17,7 +17,7 @@ import random
 from contextlib import ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from unittest.mock import patch
 
@@ -205,7 +205,7 @@ def condition(rng: random.Random, texts: Texts) -> str:
 # ---- the two sides
 
 
-@cache
+@lru_cache(4)
 def frames(number: int) -> dict[str, pl.DataFrame]:
     """The tables of some cases."""
     rng = random.Random(f"tables {number}")
@@ -229,7 +229,7 @@ def frames(number: int) -> dict[str, pl.DataFrame]:
     return {"v": rows(24), "w": rows(10), "w2": people, "p": PUBLIC}
 
 
-@cache
+@lru_cache(4)
 def tables(number: int) -> dict[str, Any]:
     """The protected tables of some cases, and the public one."""
     ledger = None
@@ -238,7 +238,7 @@ def tables(number: int) -> dict[str, Any]:
     return {**made, "p": PUBLIC}
 
 
-@cache
+@lru_cache(2)  # a search goes on for many thousand tables
 def duck(number: int) -> Any:
     """A connection to DuckDB with the tables of some cases."""
     connection = duckdb.connect()

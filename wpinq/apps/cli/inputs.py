@@ -150,7 +150,7 @@ class Input:
         """A collection without records that is protected alike, with a budget in memory: mistakes show in it.
 
         Args:
-            budget: The budget; without any, of epsilon or rho, there is no limit.
+            budget: The budget; without any, of epsilon or rho, there is no limit, nor one of delta.
             ledger: A ledger that is kept for as long as it is looked at, where tables share one.
 
         Raises:
@@ -165,7 +165,7 @@ class Input:
         owner = None if self.through is None else self._owner.empty(budget, ledger)
         made = wpinq.protect(
             [], columns=columns, name=name, unit=self._whom(owner), where=self.where, derive=self.derive, ledger=ledger,
-            **({"rho": LIMITLESS} if endless else self.promise(budget)),
+            **({"rho": LIMITLESS, "delta": Fraction(999, 1000)} if endless else self.promise(budget)),
         )  # fmt: skip
         return made.at_most("auto") if self.auto else made
 

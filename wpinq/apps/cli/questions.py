@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wpinq import Answer, Measurement
     from wpinq.apps.remote.wire import Priced
     from wpinq.collection import Collection
-    from wpinq.query import QuotedSql
+    from wpinq.query import Quoted
 
 RECORDS = "views"
 """What questions call the records, as scripts do."""
@@ -114,7 +114,7 @@ def _selected(text: str, options: dict[str, list[str]], records: Collection) -> 
     keys = options.pop("keys", None)
     groups = None if keys is None else parse_bins(keys[0], prepare(text, tables, bounds).schema)
     costs: dict[str, Any] = {word: values[0] for word, values in options.items()}
-    quote: QuotedSql = quoted(text, tables, keys=groups, bounds=bounds, **costs)
+    quote: Quoted = quoted(text, tables, keys=groups, bounds=bounds, **costs)
     return Question(priced_sql(quote, None), quote.charge)
 
 

@@ -20,12 +20,12 @@ from wpinq.errors import BinError, PlanError, SourceError
 from wpinq.exact import decimal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from wpinq.apps.cli.inputs import Input
     from wpinq.collection import Collection
-    from wpinq.core import Schema
-    from wpinq.query.answer import QuotedSql
+    from wpinq.core import Schema, Terms
+    from wpinq.query import Quoted
     from wpinq.query.statement import Statement
 
 
@@ -115,11 +115,10 @@ def sql(
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
-    from wpinq.apps.cli.show import protected, protects_line, shown
+    from wpinq.apps.cli.show import protected, shown
     from wpinq.core import Terms, sources
-    from wpinq.query import prepare, quoted
+    from wpinq.query import prepare, prepared, quoted
     from wpinq.query import sql as answered
-    from wpinq.query.budget_split import shared
     from wpinq.query.explained import explains
 
     inputs, free = data.read(source, public or [])
@@ -138,20 +137,20 @@ def sql(
     check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
     with rehearsed(inputs) as empty:
-        statement = prepare(query, {**free, **empty}, limits, mechanism=noise)
-        _insist_on_read(statement, inputs, empty)
-        groups = None if keys is None else read_keys(keys, statement.schema)
-        shared(statement, Terms(cost, noise, bell, chance, call="sql"), listed=groups is not None or not statement.keys)
+        groups = None if keys is None else read_keys(keys, prepare(query, {**free, **empty}, limits).schema)
+        statements = prepared(query, {**free, **empty}, limits, mechanism=noise)
+        _insist_on_read(statements, inputs, empty)
+        keyed, terms = any(statement.keys for statement in statements), Terms(cost, noise, bell, chance, call="sql")
+        _insist_on_price(statements, terms, listed=groups is not None)
         if explain:
             for table in inputs.values():
                 table.insist_on_a_number()
-            statement.explain(cost, groups is not None, bell)
-            typer.echo(protects_line(statement.groups._node))
-            if statement.keys and groups is None and chance is not None:
+            _explain(statements, terms, listed=groups is not None)
+            if keyed and groups is None and chance is not None:
                 _publishing(quoted(query, {**free, **empty}, epsilon=cost, rho=bell, mechanism=noise, delta=chance,
                                    bounds=limits), chance)  # fmt: skip
             return
-    if statement.keys and groups is None and chance is None:
+    if keyed and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
     tables = protect(inputs, amount, epsilon=whole, rho=bell)
@@ -167,18 +166,46 @@ def sql(
     typer.echo(shown(answer, list(ledgers.values()), free=nothing))
 
 
-def _insist_on_read(statement: Statement, inputs: Mapping[str, Input], empty: Mapping[str, Collection]) -> None:
+def _insist_on_price(statements: Sequence[Statement], terms: Terms, *, listed: bool) -> None:
+    """Refuse what the query may cost, where its measurements do not fit it.
+
+    Raises:
+        PlanError: See `shared`.
+    """
+    from wpinq.query import divided
+    from wpinq.query.budget_split import shared
+
+    share = divided(len(statements), epsilon=terms.epsilon, rho=terms.rho, delta=terms.delta)
+    each = replace(terms, epsilon=share["epsilon"], rho=share["rho"], delta=share["delta"])
+    for statement in statements:
+        shared(statement, each, listed=listed or not statement.keys)
+
+
+def _explain(statements: Sequence[Statement], terms: Terms, *, listed: bool) -> None:
+    """Show the plan of each measurement, and what it would cost."""
+    from wpinq.apps.cli.show import protects_line
+    from wpinq.query import divided
+
+    share = divided(len(statements), epsilon=terms.epsilon, rho=terms.rho)
+    for statement in statements:
+        statement.explain(share["epsilon"], listed, share["rho"])
+    typer.echo(protects_line(statements[0].groups._node))
+
+
+def _insist_on_read(
+    statements: Sequence[Statement], inputs: Mapping[str, Input], empty: Mapping[str, Collection]
+) -> None:
     """Refuse a table that the query does not read."""
     from wpinq.core import sources
 
-    read_by = {id(data.reader) for data in sources(statement.groups._node)}
+    read_by = {id(data.reader) for each in statements for data in sources(each.groups._node)}
     ways = {table.through[1] for table in inputs.values() if table.through}
     unread = {name for name, collection in empty.items() if id(sources(collection._node)[0].reader) not in read_by}
     if unread := {name for name in unread if (inputs[name].name or name) not in ways}:
         raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
 
 
-def _publishing(quote: QuotedSql, delta: Fraction) -> None:
+def _publishing(quote: Quoted, delta: Fraction) -> None:
     """Say what publishing groups that nobody named leaves out, which follows from the price."""
     from wpinq.postprocess.shown import of_threshold
 

@@ -26,7 +26,7 @@ from wpinq.sources.databases.postgres import quoted
 if TYPE_CHECKING:
     from wpinq import Quote
     from wpinq.core import Charge, Ledger, Promise
-    from wpinq.query import QuotedSql
+    from wpinq.query import Quoted
 
 LEVEL = Fraction(95, 100)
 """How often the errors that are shown hold."""
@@ -158,7 +158,7 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
         first = query.settling(text, tables, epsilon=question.epsilon, keys=keys, bounds=bounds, analyst=None)
         noise = noise if first is None else {**noise, "epsilon": first.automatic.rest}
 
-    def priced(tables: Mapping[str, Any]) -> QuotedSql:
+    def priced(tables: Mapping[str, Any]) -> Quoted:
         return query.quoted(
             text, tables, **noise, within=question.within, loss=question.loss, delta=question.delta, keys=keys,
             bounds=bounds, name=question.name,
@@ -172,8 +172,10 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
         return Answered({name: part.released for name, part in made.items()}, {name: part.about for name, part in
                         made.items()}, {question.name: charged.plot}, {question.name: groups})  # fmt: skip
 
-    columns = [item for item in asked.statement.items if type(item.node).__name__ == "Column"]
-    groups = [item.label for item in columns if item.node.name[:4] == "key "]
+    groups = asked.row_names
+    if len(asked.statements) > 1 and not groups:
+        raise PlanError(f"{call}: no column names the rows of its UNION ALL, so periods cannot be compared: begin each "
+                        "SELECT with one, such as 'all' AS what.")  # fmt: skip
     choice = [] if first is None else [first.automatic.quote]
     price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
     expected = asked.expected[: len(asked.expected) - len(asked.losses)]

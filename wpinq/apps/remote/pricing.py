@@ -12,7 +12,7 @@ from wpinq import Quote
 from wpinq.aggregates.quoted import ExpectedNoise
 from wpinq.apps.remote.wire import Expected, Left, Priced, exact_text
 from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
-from wpinq.query.answer import QuotedSql
+from wpinq.query import Quoted
 
 
 def priced(
@@ -60,7 +60,7 @@ def left(allowance: Allowance) -> Left:
     )  # fmt: skip
 
 
-def priced_sql(quote: QuotedSql, analyst: str | None) -> Priced:
+def priced_sql(quote: Quoted, analyst: str | None) -> Priced:
     """What a query costs, by its columns; nothing is charged.
 
     Raises:

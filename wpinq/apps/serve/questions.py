@@ -31,8 +31,7 @@ from wpinq.collection import Collection
 from wpinq.core import allowances, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
-from wpinq.query import prepare, quoted
-from wpinq.query.answer import QuotedSql
+from wpinq.query import Quoted, prepare, quoted
 from wpinq.query.clauses import named_tables
 from wpinq.query.contribution import rebounded
 from wpinq.query.explained import explains
@@ -105,7 +104,7 @@ def explained(body: Sql, grant: Grant, catalogue: Catalogue, rehearsal: Rehearsa
 
 def quote_sql(
     body: Sql, grant: Grant, catalogue: Catalogue, rehearsal: Rehearsal | None = None, *, asked: Sql | None = None
-) -> QuotedSql:
+) -> Quoted:
     """The query, priced; nothing is charged, and no record is read.
 
     Args:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.postprocess import margins
-from wpinq.postprocess.margins import consistent, cube_noise, cube_sizes, whole
+from wpinq.postprocess.axes import Axis, in_order
+from wpinq.postprocess.margins import consistent, cube_noise, cube_sizes
 
 
 def cube(counts, sets):
@@ -85,7 +86,7 @@ def test_whole_numbers_add_up_and_are_near(sizes, seed):
     cells = np.random.default_rng(seed).normal(0, 9, sizes)
     for axis in range(len(sizes)):
         cells = np.concatenate([cells, cells.sum(axis=axis, keepdims=True)], axis=axis)
-    found = whole(cells)
+    found = in_order(cells, [Axis(size, False) for size in sizes])
     for axis in range(len(sizes)):
         parts, totals = np.split(found, [-1], axis=axis)
         np.testing.assert_array_equal(parts.sum(axis=axis, keepdims=True), totals)

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm
-from wpinq.postprocess.margins import added_up, whole
+from wpinq.postprocess.margins import added_up
+from wpinq.postprocess.rounding import controlled
 from wpinq.postprocess.rounding_search import searched
 from wpinq.postprocess.rounding_trees import rounded_tree
 
@@ -126,7 +127,7 @@ def exactly(axes: Sequence[Axis]) -> bool:
 
 
 def rounded(values: Floats, axes: Sequence[Axis], kept: Iterable[tuple[int, ...]] = ()) -> Integers:
-    """Whole numbers that add up exactly, of a table that does; see `whole`.
+    """Whole numbers that add up exactly, of a table that does.
 
     Where `exactly` holds each number goes up or down by less than one. Elsewhere whole numbers are sought of which this
     is true (`searched`); all cells are next to their values, and the most of all totals.
@@ -139,18 +140,23 @@ def rounded(values: Floats, axes: Sequence[Axis], kept: Iterable[tuple[int, ...]
     >>> rounded(np.array([1.5, 0.75, 0.75, 0.5, 2.0]), [Axis(3, False, (4, 0, 0, 4))]).tolist()
     [2, 1, 1, 0, 2]
     """
-    if exactly(axes) and len(axes) == 2 and any(axis.parents for axis in axes):
+    if exactly(axes) and len(axes) == 2:
+        if not any(axis.parents for axis in axes):
+            return controlled(values)
         turned = bool(axes[1].parents)
         result = rounded_tree(values.T if turned else values, axes[turned].parents)
         return result.T if turned else result
-    start = _in_order(values, axes) if any(axis.parents for axis in axes) else whole(values)
-    if exactly(axes):
-        return start
-    return searched(start, values, [axis.cells for axis in axes], kept)
+    start = in_order(values, axes)
+    return start if exactly(axes) else searched(start, values, [axis.cells for axis in axes], kept)
 
 
-def _in_order(values: Floats, axes: Sequence[Axis]) -> Integers:
-    """Whole numbers along the keys in their order; other totals are the sums of their parts, and may move by more."""
+def in_order(values: Floats, axes: Sequence[Axis]) -> Integers:
+    """Whole numbers along the keys in their order.
+
+    Along the first each number goes up or down by less than one, from the total downwards; then so within each value of
+    the first along the second, and so on: of the parts of a total those go up that have the largest fractions. All
+    other totals are the sums of their parts, and may move by more.
+    """
     cells = np.round(values[(-1,) * values.ndim])[None]
     for place, axis in enumerate(axes):
         before, after = (

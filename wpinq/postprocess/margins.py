@@ -19,8 +19,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wpinq.postprocess.rounding import controlled
-
 Places: TypeAlias = npt.NDArray[np.int64]
 
 PATIENCE = 100
@@ -110,34 +108,6 @@ def added_up(values: npt.NDArray[np.float64], axis: int, *, measured: bool) -> n
         values, total = np.split(values, [-1], axis=axis)
         values = values + (total - values.sum(axis=axis, keepdims=True)) / (values.shape[axis] + 1)
     return np.concatenate([values, values.sum(axis=axis, keepdims=True)], axis=axis)
-
-
-def whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Whole numbers that add up exactly, from a cube of numbers that do.
-
-    Of one key or two each number goes up or down by less than one (`controlled`). Of more keys that holds along the
-    first one, then within each of its values along the second and so on: of the parts of a total those go up that have
-    the largest fractions. All other totals are the sums of their parts, and may move by more.
-
-    Args:
-        values: An axis for each key, whose last place is the sum of the others.
-
-    >>> whole(np.array([0.4, 0.4, 0.4, 1.2])).tolist()
-    [1, 0, 0, 1]
-    """
-    if values.ndim == 2:
-        return controlled(values)
-    cells = np.round(values[(-1,) * values.ndim])[None]
-    for axis in range(values.ndim):
-        parts = values[(slice(None, -1),) * (axis + 1) + (-1,) * (values.ndim - axis - 1)]
-        low = np.floor(parts)
-        up = np.round(cells.reshape(parts.shape[:-1]) - low.sum(axis=-1))[..., None]
-        rank = np.argsort(np.argsort(low - parts, axis=-1, kind="stable"), axis=-1)
-        cells = low + (rank < up)
-    for axis in range(values.ndim):
-        cells = np.concatenate([cells, cells.sum(axis=axis, keepdims=True)], axis=axis)
-    result: npt.NDArray[np.int64] = cells.astype(np.int64)
-    return result
 
 
 def _levels(groups: pl.DataFrame) -> list[tuple[Places, Places]] | None:

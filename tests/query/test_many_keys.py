@@ -6,7 +6,7 @@ import pytest
 import wpinq
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.records import bins
-from wpinq.query import answer
+from wpinq.query import quoted_select as answer
 
 QUERY = "SELECT page, country, COUNT(*) AS views FROM data GROUP BY page, country HAVING COUNT(*) >= 4 ORDER BY {}"
 KEYS = pl.DataFrame({"page": [f"/p{n % 60}" for n in range(240)], "country": [f"c{n % 8}" for n in range(240)]})

@@ -67,8 +67,10 @@ def sql(
         within: Instead of it, by how much noise may move each count, and by how many records each rank may be off (see
             `quantile`), with probability 0.95: the least epsilon that does it is charged. Not for sums, means and
             spreads.
-        mechanism: What adds noise to counts, sums, means and spreads; see `measure`. A rank is chosen by an exponential
-            mechanism, which of a cost in rho spends the largest epsilon that costs no more of it.
+        mechanism: What adds noise to counts, sums, means and spreads; see `measure`. With an epsilon and a delta of
+            Gaussian noise all counts are one measurement, whose noise grows with the root of their number. A rank is
+            chosen by an exponential mechanism, which of a cost in rho spends the largest epsilon that costs no more of
+            it.
         rho: Instead of epsilon, what it costs one person with Gaussian noise, in all tables of a ledger together.
         delta: What publishing the groups costs alike; `protect(delta=)` allows it. Where they are given as `keys`, what
             goes with epsilon, of Gaussian noise.

@@ -67,7 +67,8 @@ def _agreed(statement: Statement, terms: Terms, *, listed: bool) -> Terms:
     """The cost of the whole query by the name of its noise, for the plans of all that has noise."""
     if terms.mechanism not in (GAUSSIAN, BEST) or terms.epsilon is None:
         terms = replace(terms, delta=None)  # which publishes groups
-    plans = [count._node for count in (*statement.counts, *statement.published_from(listed))]
+    plans = [count._node for count in (*statement.alone, *statement.published_from(listed))]
+    plans += [ranges.records._node for ranges in statement.ranged]
     plans += [number.collection._node for number in statement.numbers]
     costs = [terms.agreed(Survey.of(fit_noise(plan))) for plan in plans]
     other = [cost for cost in costs if cost.noise != GAUSSIAN]

@@ -32,9 +32,10 @@ from wpinq.query.datetimes import TIMES, as_number
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.google import google
 from wpinq.query.grouping import NAME
+from wpinq.query.joined import joined_counts
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.outer import inner_of, over
-from wpinq.query.ranged import MECHANISMS, RangedCounts, ranged_counts
+from wpinq.query.ranged import RangedCounts, ranged_counts
 from wpinq.query.select_context import Reads, aggregates
 from wpinq.query.statement import OutputColumn, Statement, check
 from wpinq.query.subquery import Scope
@@ -55,19 +56,20 @@ def prepare(
         bounds: The least and the largest number of each column or expression that is summed or ranked.
         shaved: Whether a degree distribution may be asked as differences of a `shave`; see `_Select._distribution`.
         together: Whether the quantiles of one expression are one measurement; `within` speaks of each by itself.
-        mechanism: What adds noise. Counts of ranges of one column are one measurement with Laplace noise alone.
+        mechanism: What adds noise: with Laplace noise counts of ranges of one column are one measurement, and with
+            Gaussian noise all counts where a ledger adds up epsilons.
 
     Raises:
         ExactnessError: A bound is no finite number.
         PlanError: It cannot be read, or cannot be private; the message says which part, and why.
     """
     with question_size():
-        result = _prepared(query, tables, bounds, shaved=shaved, ranged=mechanism in MECHANISMS)
+        result = _prepared(query, tables, bounds, shaved=shaved, mechanism=mechanism)
         return replace(result, numbers=with_joint_quantiles(result.numbers)) if together else result
 
 
 def _prepared(
-    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool, ranged: bool
+    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool, mechanism: str
 ) -> Statement:
     select = plain_select(query)
     written = google(query)
@@ -81,7 +83,7 @@ def _prepared(
         result = scope.tables(select)
         if not isinstance(result.base, Collection):
             raise PlanError(f"{CALL}: FROM names public tables alone, of which all is known; name the protected one.")
-        statement = _Select(select, result, scope).read(outer, shaved=shaved, ranged=ranged)
+        statement = _Select(select, result, scope).read(outer, shaved=shaved, mechanism=mechanism)
         refuse_windows(steps(statement.groups._node), CALL)
         if live_log(statement.groups._node) is not None:
             raise PlanError(
@@ -97,15 +99,13 @@ def _prepared(
 class _Select(Reads):
     """Reads the clauses of a query in their logical order."""
 
-    def read(self, outer: Any = None, *, shaved: bool, ranged: bool) -> Statement:
+    def read(self, outer: Any = None, *, shaved: bool, mechanism: str) -> Statement:
         """The query, planned; with the SELECT that is over its answer, if there is one."""
         from sqlglot import exp
 
         selected = self.selected
         for item in selected:
-            if type(item).__name__ == "Star" or (
-                type(item).__name__ == "Column" and type(item.this).__name__ == "Star"
-            ):
+            if "Star" in (type(item).__name__, type(item.this).__name__ if type(item).__name__ == "Column" else ""):
                 raise PlanError(f"{CALL}: SELECT * would show records; select GROUP BY columns and counts.")
         if self.select.args.get("distinct") and not self.select.args.get("group") and not aggregates(selected):
             self.select.set("group", exp.Group(expressions=[exp.Literal.number(n + 1) for n in range(len(selected))]))
@@ -126,7 +126,7 @@ class _Select(Reads):
             groups = steps_of
         else:
             stepped = None
-        ranges = ranged_counts(self.counts, self._term, filtered) if ranged and not self.groups else ()
+        ranges = () if self.groups else ranged_counts(self.counts, self._term, filtered, mechanism)
         counts = self._counts(filtered, groups, names, ranges)
         whole = all(count._node.held.whole for count in counts)
         labels = uniquely([label(expression, whole=whole) for expression in self.select.expressions])
@@ -146,6 +146,7 @@ class _Select(Reads):
             {"key": (*self.groups, exp.column(NAME)), "count": tuple(self.counts), "number": tuple(self.numbers)},
             bool(self.sets),
             ranged=ranges,
+            joined=None if self.sets else joined_counts(counts, mechanism),
         )
         check(result)
         return result

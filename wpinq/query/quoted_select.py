@@ -42,6 +42,7 @@ from wpinq.query.budget_split import Share, shared
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.explained import Line, explained
 from wpinq.query.google import google
+from wpinq.query.joined import CountByNumber
 from wpinq.query.prepare import prepare
 from wpinq.query.ranged import CountInRange, half_of_range
 from wpinq.query.rows import Counted, Move, finished, half_of, measured_alone
@@ -57,7 +58,8 @@ class QuotedSql:
         statement: It, parsed.
         known: The groups that are shown, where they are given; None where they are published.
         lost: The delta of publishing them, then.
-        counts: Quotes of the counts that are measured one by one, and of one more from which groups are published.
+        counts: Quotes of the counts that are measured one by one (or of all together, with Gaussian noise), and of one
+            more from which groups are published.
         ranged: Those of counts of ranges, in the order of the statement.
         numbers: Those of its other aggregates.
         losses: Those of what is left out, where that is asked too.
@@ -102,8 +104,9 @@ class QuotedSql:
     def _written(self) -> dict[Quote[Any], str]:
         """How the query has what each quote is of."""
         statement = self.statement
-        groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(statement.separate))
-        counted = [plainly(statement.released["count"][place]) for place in statement.separate]
+        groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(statement.alone))
+        texts = [plainly(count) for count in statement.released["count"]]
+        counted = [texts[place] for place in statement.separate] if statement.joined is None else ["; ".join(texts)]
         result = dict(zip(self.counts, [*counted, *groups], strict=True))
         for ranges, each in zip(self.ranged, statement.ranged, strict=True):
             result |= {quote: each.written(level) for level, quote in enumerate(ranges.quotes)}
@@ -156,8 +159,10 @@ class QuotedSql:
         """The noise of each column of the answer, and of what is left out, from public facts alone."""
         columns = [item for item in self.statement.items if type(item.node).__name__ == "Column"]
         labels = {} if self.statement.stepped else {item.node.name: item.label for item in columns}
-        result = [expected_noise(quote, labels.get(f"count {place}"))
-                  for place, quote in zip([*self.statement.separate, None], self.counts, strict=False)]  # fmt: skip
+        counted = zip([*self.statement.separate, None], self.counts, strict=False)
+        if self.statement.joined is not None:
+            counted = zip(range(len(self.statement.counts)), self.counts * len(self.statement.counts), strict=True)
+        result = [expected_noise(quote, labels.get(f"count {place}")) for place, quote in counted]
         halves = self._halves_of_ranges()
         for ranges, each in zip(self.ranged, self.statement.ranged, strict=True):
             finest = expected_noise(ranges.quotes[0])
@@ -179,6 +184,8 @@ class QuotedSql:
     def _counted(self, made: Sequence[Any]) -> list[Counted]:
         """What each count is observed of, in the order of the query."""
         start, counts, ranged = len(self.counts), self.statement.counts, dict[int, Counted]()
+        if self.statement.joined is not None:
+            return [CountByNumber(made[0], place) for place in range(len(counts))]
         for ranges, each in zip(self.ranged, self.statement.ranged, strict=True):
             charged = ranges.charged(made[start : start + len(ranges.quotes)])
             start += len(ranges.quotes)
@@ -270,13 +277,8 @@ def _counts(
     statement: Statement, share: Share, lost: Fraction | None, charged: ChargeNames
 ) -> list[Quote[Measurement]]:
     """Quotes of the counts, or of one more count from which groups are published, with its delta."""
-    result = [
-        quote_terms(item, share.terms, **charged)
-        for item in (
-            *(statement.counts[place] for place in statement.separate),
-            *statement.published_from(lost is None),
-        )
-    ]
+    measured = (*statement.alone, *statement.published_from(lost is None))
+    result = [quote_terms(item, share.terms, **charged) for item in measured]
     if lost is not None:
         refuse_unnamed(result[statement.widest].node, CALL)
         result[statement.widest] = result[statement.widest].publishing("release", lost)

@@ -124,14 +124,19 @@ def half_of_range(ranges: Spans, span: tuple[int, int], level: Fraction, bins: i
     return min(surely, half_width((NoiseTerm(float(ranges.measured[0].scale), several),), each))
 
 
-def ranged_counts(counts: Sequence[Any], term: Callable[[Any], Term], filtered: Collection) -> tuple[RangedCounts, ...]:
+def ranged_counts(
+    counts: Sequence[Any], term: Callable[[Any], Term], filtered: Collection, mechanism: str
+) -> tuple[RangedCounts, ...]:
     """Which counts of a query are measured together: two or more of ranges of one column or expression.
 
     Args:
         counts: All of them, parsed.
         term: Translates an expression of one record.
         filtered: The records that WHERE leaves.
+        mechanism: What adds noise; where it is not Laplace noise, none are.
     """
+    if mechanism not in MECHANISMS:
+        return ()
     columns: dict[Any, dict[int, Range]] = {}
     for place, count in enumerate(counts):
         found = _range_of_count(count, term)

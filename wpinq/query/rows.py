@@ -16,6 +16,7 @@ from wpinq.core.state.workers import in_order
 from wpinq.postprocess.degrees.posterior.law import FAR, NoiseTerm, half_width
 from wpinq.postprocess.margins import consistent, cube_noise, cube_sizes
 from wpinq.query.datetimes import as_time
+from wpinq.query.joined import CountByNumber
 from wpinq.query.ranged import CountInRange
 from wpinq.query.statement import Statement
 
@@ -23,7 +24,7 @@ Move: TypeAlias = (
     "Callable[[pl.DataFrame, Sequence[pl.Series], Sequence[Measurement], float, Sequence[float]], list[pl.Series]]"
 )
 """Gives counts that add up, from groups, counts with the ends of their intervals, their measurements, level, halves."""
-Counted: TypeAlias = "Measurement | CountInRange"
+Counted: TypeAlias = "Measurement | CountByNumber | CountInRange"
 """What a count is observed of."""
 
 
@@ -101,12 +102,12 @@ def added_up(
 
 def measured_alone(counted: Sequence[Counted]) -> list[Measurement]:
     """The counts that are measured one by one."""
-    return [item for item in counted if not isinstance(item, CountInRange)]
+    return [item for item in counted if isinstance(item, Measurement)]
 
 
 def half_of(statement: Statement, count: Counted, level: Fraction, bins: int = 1) -> float:
     """Half of the interval of a count, which is a difference of two measured numbers in a degree distribution."""
-    if statement.stepped is None or isinstance(count, CountInRange):
+    if statement.stepped is None or not isinstance(count, Measurement):
         return count.interval(level, bins=bins)
     noise = NoiseTerm(float(count.scale), 2, count.gaussian)
     return half_width((noise,), float(1 - (1 - level) / bins))

@@ -60,6 +60,7 @@ class Statement:
         several: Whether it groups by several sets of keys, which the last key tells apart.
         notes: What its text asks for and is not done, as clauses.
         ranged: Counts that are measured together, since they are of ranges of one column.
+        joined: What is measured for all counts together, with Gaussian noise; None where each has its own.
     """
 
     keys: tuple[str, ...]
@@ -76,11 +77,19 @@ class Statement:
     several: bool
     notes: tuple[str, ...] = ()
     ranged: tuple[RangedCounts, ...] = ()
+    joined: Collection | None = None
 
     @property
     def separate(self) -> tuple[int, ...]:
         """The places of the counts that are measured one by one."""
+        if self.joined is not None:
+            return ()
         return tuple(place for place in range(len(self.counts)) if not any(place in each.spans for each in self.ranged))
+
+    @property
+    def alone(self) -> tuple[Collection, ...]:
+        """What is measured for counts, but for those of ranges."""
+        return tuple(self.counts[place] for place in self.separate) if self.joined is None else (self.joined,)
 
     @property
     def plans(self) -> tuple[Node, ...]:
@@ -123,7 +132,7 @@ class Statement:
     def parts(self, listed: bool) -> int:
         """How many measurements share epsilon, where groups are given or published."""
         numbers = {number.measured for number in self.numbers}
-        return len(self.separate) + len(self.ranged) + len(numbers) + len(self.published_from(listed))
+        return len(self.alone) + len(self.ranged) + len(numbers) + len(self.published_from(listed))
 
     def translator(self) -> Translator:
         """Translates what is computed from released numbers."""
@@ -158,15 +167,14 @@ class Statement:
         """
         if rho is not None:
             each = positive(rho, "explain(rho=...)") / self.parts(listed)
-            plans = [*self.published_from(listed), *self.counts, *(number.collection for number in self.numbers)]
+            plans = [*self.published_from(listed), *self.alone, *(number.collection for number in self.numbers)]
             result = []
             for plan in plans:
                 result += [str(plan.explain(rho=each, mechanism="gaussian"))]
             return "\n".join(result)
         whole = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.of_one_person[0]
         share = None if whole is None else whole / self.parts(listed)
-        alone = [self.counts[place] for place in self.separate]
-        result = [str(item.explain(share)) for item in (*self.published_from(listed), *alone)]
+        result = [str(item.explain(share)) for item in (*self.published_from(listed), *self.alone)]
         for ranges in self.ranged:
             result.append(str(ranges.records.explain()))
             if share is not None:

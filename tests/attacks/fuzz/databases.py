@@ -134,7 +134,7 @@ def grow(seed: int) -> Case:
     joined = rng.choice(
         ["", "", "", "", " JOIN p ON t = page", " LEFT JOIN p ON t = page AND size > 1", " JOIN w2 USING (u)"]
     )
-    where = f" WHERE {condition(rng, texts)}" if rng.random() < 0.6 else ""
+    where = f" WHERE {condition(rng, texts, source)}" if rng.random() < 0.6 else ""
     kinds = [rng.choice(["t", "n", "t", "n", "b", "d", "c", "x"]) for _ in range(rng.choice([0, 1, 1, 1, 2, 2]))]
     keys = tuple(dict.fromkeys(texts.tree(kind, rng.choice([0, 1, 2])) for kind in kinds))
     keys = tuple(
@@ -178,7 +178,7 @@ def grow(seed: int) -> Case:
 def made_of(rng: random.Random, texts: Texts, source: str) -> str:
     """A SELECT that makes the same columns of a table."""
     t, n, x, b = (texts.tree(kind, rng.choice([1, 2])) for kind in "tnxb")
-    where = f" WHERE {condition(rng, texts)}" if rng.random() < 0.5 else ""
+    where = f" WHERE {condition(rng, texts, source)}" if rng.random() < 0.5 else ""
     having = rng.choice(["", "", " HAVING COUNT(*) > 1", " HAVING MAX(n) > 1 OR COUNT(DISTINCT t) > 1"])
     order = rng.choice(["n, t, x, b, c, d", "x DESC, n, t, b, c, d", "d, c, b, x, t, n DESC"])
     frame = f"{rng.choice(['ROWS', 'ROWS', 'GROUPS'])} BETWEEN {rng.choice(STARTS)} AND {rng.choice(STOPS)}"
@@ -206,11 +206,11 @@ def made_of(rng: random.Random, texts: Texts, source: str) -> str:
     ])  # fmt: skip
 
 
-def condition(rng: random.Random, texts: Texts) -> str:
-    word = rng.choice(["", "NOT "])
+def condition(rng: random.Random, texts: Texts, source: str) -> str:
+    word, outer = rng.choice(["", "NOT "]), source.rsplit(maxsplit=1)[-1]
     return rng.choice([
         texts.tree("b", 1), texts.tree("b", 2), texts.tree("b", 3), texts.tree("b", 2), "t IN (SELECT page FROM p)",
-        f"({texts.tree('b', 1)}) AND u IN (SELECT u FROM w WHERE n > 1)", f"{word}EXISTS (SELECT 1 FROM w2 AS e WHERE e.u = u AND e.k > 1)",
+        f"({texts.tree('b', 1)}) AND u IN (SELECT u FROM w WHERE n > 1)", f"{word}EXISTS (SELECT 1 FROM w2 AS e WHERE e.u = {outer}.u AND e.k > 1)",
         "n NOT IN (SELECT size FROM p WHERE size IS NOT NULL)",
     ])  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -80,6 +81,8 @@ class Fuzzer:
         """Try cases from a seed on, for so many minutes of the CPU; 1 where something was found."""
         begun, found, number = spent(), 0, seed
         print(f"from seed {seed}", flush=True)
+        gc.collect()
+        gc.freeze()  # a case makes many small objects: what was there before need not be looked through with them
         while spent() - begun < 60 * minutes:
             case = self.case(number, theme)
             if texts := (self.slow if self.slow and is_slow(number) else self.judge)(case):

@@ -10,6 +10,7 @@ import dis
 import inspect
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -42,8 +43,20 @@ class Step(NamedTuple):
     offset: int
 
 
-def steps_of(code: CodeType) -> Iterator[Step]:
-    """The instructions of code."""
+def steps_of(code: CodeType) -> tuple[Step, ...]:
+    """The instructions of code. They follow from what makes code equal, and each of several rules reads them."""
+    try:
+        return _known_steps(code)
+    except TypeError:  # a constant that somebody put in has no hash
+        return tuple(_steps(code))
+
+
+@lru_cache(maxsize=1024)
+def _known_steps(code: CodeType) -> tuple[Step, ...]:
+    return tuple(_steps(code))
+
+
+def _steps(code: CodeType) -> Iterator[Step]:
     for step in dis.get_instructions(code):
         rest = step.opcode, step.arg, step.argval, step.offset
         if step.opname in JOINED:

@@ -37,23 +37,31 @@ def drawn(people: int, own: int, items: int) -> pl.DataFrame:
     return pl.DataFrame({"user": np.repeat(np.arange(people), own), "item": np.concatenate(chosen)})
 
 
+def found(frame: pl.DataFrame, own: int, epsilon: int) -> dict[str, float]:
+    """How many names each way finds."""
+    unit = wpinq.users("user", at_most=own, per=("item", 1))
+    data = wpinq.protect(frame, budget=100, delta="1e-4", unit=unit, version="1").map("item")
+    usual = selection(Fraction(epsilon), DELTA, own)
+    optimal = sum(usual.places(one, 64) / 2**64 for one in frame.group_by("item").len()["len"].to_list())
+    measured = data.measure(epsilon, delta=DELTA / 2, mechanism="gaussian").release(delta=DELTA / 2)
+    ours, many = data.select(epsilon, DELTA).bins.height, weighted_rounds.MANY
+    weighted_rounds.MANY = own + 1
+    once = data.select(epsilon, DELTA, name="one round").bins.height
+    weighted_rounds.MANY = many
+    return {
+        "optimal for one": optimal, "Gaussian release": measured.frame.height, "weighted, one round": once,
+        "`select`": ours,
+    }  # fmt: skip
+
+
 def main(smoke: bool) -> None:
     """One row for each case."""
     print("| people | items each | epsilon | optimal for one | Gaussian release | weighted, one round | `select` |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
     for people, own, items, epsilon in CASES[:1] if smoke else CASES:
         frame = drawn(people // (5 if smoke else 1), own, items)
-        unit = wpinq.users("user", at_most=own, per=("item", 1))
-        data = wpinq.protect(frame, budget=100, delta="1e-4", unit=unit, version="1").map("item")
-        usual = selection(Fraction(epsilon), DELTA, own)
-        optimal = sum(usual.places(one, 64) / 2**64 for one in frame.group_by("item").len()["len"].to_list())
-        measured = data.measure(epsilon, delta=DELTA / 2, mechanism="gaussian").release(delta=DELTA / 2)
-        ours, many = data.select(epsilon, DELTA).bins.height, weighted_rounds.MANY
-        weighted_rounds.MANY = own + 1
-        once = data.select(epsilon, DELTA, name="one round").bins.height
-        weighted_rounds.MANY = many
-        found = f"{optimal:.0f} | {measured.frame.height} | {once} | {ours}"
-        print(f"| {frame['user'].n_unique():,} | {own} | {epsilon} | {found} |", flush=True)
+        shown = " | ".join(f"{names:.0f}" for names in found(frame, own, epsilon).values())
+        print(f"| {frame['user'].n_unique():,} | {own} | {epsilon} | {shown} |", flush=True)
     if not smoke:
         real()
 
@@ -71,8 +79,8 @@ def real() -> None:
         for epsilon in (1, 3):
             usual = selection(Fraction(epsilon), DELTA, 50)
             optimal = sum(usual.places(one, 64) / 2**64 for one in counts)
-            found = f"{optimal:,.0f} | {data.map('page').select(epsilon, DELTA).bins.height:,}"
-            print(f"| {name} | {frame['user'].n_unique():,} | {epsilon} | {found} |", flush=True)
+            both = f"{optimal:,.0f} | {data.map('page').select(epsilon, DELTA).bins.height:,}"
+            print(f"| {name} | {frame['user'].n_unique():,} | {epsilon} | {both} |", flush=True)
 
 
 if __name__ == "__main__":

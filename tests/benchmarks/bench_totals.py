@@ -100,6 +100,15 @@ def shifted(counts: Numbers, epsilon: float, rng: np.random.Generator) -> float:
 MECHANISMS = {"R2T": race, "shifted inverse": shifted, "at_most auto": ours}
 
 
+def medians(counts: Numbers, epsilon: float, runs: int) -> list[float]:
+    """The median of the relative error of each mechanism."""
+    whole, result = int(counts.sum()), []
+    for mechanism in MECHANISMS.values():
+        rng = np.random.default_rng(7)
+        result.append(float(np.median([abs(mechanism(counts, epsilon, rng) - whole) / whole for _ in range(runs)])))
+    return result
+
+
 def main(smoke: bool) -> None:
     """One line for each data set and epsilon."""
     print("| data | people | records | of one | epsilon | " + " | ".join(MECHANISMS) + " |")
@@ -107,11 +116,7 @@ def main(smoke: bool) -> None:
     for name, counts in degrees(smoke):
         whole = int(counts.sum())
         for epsilon in (1.0, 0.1):
-            cells = []
-            for mechanism in MECHANISMS.values():
-                rng = np.random.default_rng(7)
-                errors = [abs(mechanism(counts, epsilon, rng) - whole) / whole for _ in range(20 if smoke else RUNS)]
-                cells.append(float(np.median(errors)))
+            cells = medians(counts, epsilon, 20 if smoke else RUNS)
             least = min(cells)
             shown = " | ".join(f"**{one:.2%}**" if one == least else f"{one:.2%}" for one in cells)
             print(f"| {name} | {len(counts):,} | {whole:,} | {counts[-1]:,} | {epsilon} | {shown} |")

@@ -263,16 +263,21 @@ class QuotedRanges(Spans):
         answers = [level.answer(query, None) for level, query in zip(self._levels, made, strict=True)]
         return Ranges(self._cuts, self._tree, made, answers)
 
-    def __str__(self) -> str:
+    @property
+    def noise(self) -> list[str]:
+        """Lines that say which levels are counted, and how wide noise is."""
         sizes = self._tree.sizes
         *most, last = [f"{size:,}" for size in sizes]
         at = f"{len(sizes)} levels of {', '.join(most)} and {last} bins" if most else f"one level of {last} bins"
         middle = (sizes[0] // 4, sizes[0] // 4 + (sizes[0] + 1) // 2)
         one, half, whole = (rounded(self._deviation(*span)) for span in ((0, 1), middle, (0, sizes[0])))
-        told = [
+        return [
             f"{self._ends}: {sizes[0]:,} buckets, counted at {at}",
             f"  noise of one bucket has the standard deviation {one}, of half of them {half}, of all {whole}",
         ]
+
+    def __str__(self) -> str:
+        told = self.noise
         try:
             told += [payment_line(price) for price in self.prices]
         except LedgerError as error:

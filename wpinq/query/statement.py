@@ -18,6 +18,7 @@ from wpinq.core.functions.sql.terms import NUMBERS, Term, constant, to
 from wpinq.core.functions.sql.translator import Translator, argument
 from wpinq.core.functions.tree import Node as Value
 from wpinq.core.functions.tree import col, when
+from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger
@@ -26,7 +27,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
 from wpinq.query.aggregates import Number
 from wpinq.query.derived import CALL, plainly
-from wpinq.query.ranged import MECHANISMS, RangedCounts
+from wpinq.query.ranged import MECHANISMS, RangedCounts, half_of_range
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -178,7 +179,13 @@ class Statement:
         for ranges in self.ranged:
             result.append(str(ranges.records.explain()))
             if share is not None:
-                result.append(str(ranges.quote(share, {"name": None, "analyst": None}, MECHANISMS[0])))
+                quote = ranges.quote(share, {"name": None, "analyst": None}, MECHANISMS[0])
+                lines = [f"{ranges.written(0)}, epsilon {decimal(share)}"]
+                for place, span in ranges.spans.items():
+                    half = half_of_range(quote, span, LEVEL)
+                    lines.append(f"  {plainly(self.released['count'][place])}: noise moves it by at most {half:g} with "
+                                 f"probability {float(LEVEL):g}")  # fmt: skip
+                result.append("\n".join([*lines, *quote.noise[1:]]))
                 print(result[-1])  # noqa: T201  as explain of a collection does
         for number in self.numbers:
             result.append(str(number.collection.explain()))

@@ -38,8 +38,8 @@ TRIES = 100
 """Steps from each beginning for Laplace noise; the best go on."""
 LEVELS, LEVEL = 1000, 1e-6
 """Importances of tables that are tried for the largest variance of residuals, and how near to the least is enough."""
-SHORT, SADDLE = 20, 100
-"""Steps from each beginning for the largest variance where margins are measured; and on from the best of them."""
+SADDLE = 100
+"""Steps from each beginning for the largest variance where margins are measured."""
 TINY = 1e-14
 """No importance of a wanted table is less, so that all of them are told."""
 POWERS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0) * 2
@@ -136,9 +136,10 @@ def best(workload: Workload) -> Floats:
     everywhere = workload.allowed / workload.allowed.sum()
     if workload.gaussian:
         return _pruned(workload, *workload.descended(everywhere))
-    first = sorted((workload.descended(begin, TRIES) for begin in _begins(workload)), key=lambda result: result[0])
+    tried = [workload.descended(begin, TRIES) for begin in _begins(workload)]
+    first = sorted({float(f"{total:.6g}"): shares for total, shares in tried}.items(), key=lambda result: result[0])
     return _pruned(
-        workload, *min((workload.descended(shares) for _, shares in first[:3]), key=lambda result: result[0])
+        workload, *min((workload.descended(shares) for _, shares in first[:5]), key=lambda result: result[0])
     )
 
 
@@ -222,17 +223,16 @@ def lowered(workload: Workload, wanted: npt.NDArray[np.bool_]) -> Floats:
     For Laplace noise nothing says how near it is to the least.
     """
     begins = [best(workload), *_begins(workload)]
-    first = sorted((_saddle(workload, wanted, begin, SHORT) for begin in begins), key=lambda result: result[0])
-    return min((_saddle(workload, wanted, shares, SADDLE) for _, shares in first[:5]), key=lambda result: result[0])[1]
+    return min((_saddle(workload, wanted, begin) for begin in begins), key=lambda result: result[0])[1]
 
 
-def _saddle(workload: Workload, wanted: npt.NDArray[np.bool_], shares: Floats, steps: int) -> tuple[float, Floats]:
+def _saddle(workload: Workload, wanted: npt.NDArray[np.bool_], shares: Floats) -> tuple[float, Floats]:
     """The least largest variance that was seen, and its shares.
 
     Steps of shares and of importances alternate, each by a little, as for a saddle point.
     """
     weight, least, result = wanted / wanted.sum(), np.inf, shares
-    for _ in range(steps):
+    for _ in range(SADDLE):
         at = Workload(workload.cube, weight / workload.cube.cells, workload.allowed, gaussian=workload.gaussian,
                       widths=workload.widths)  # fmt: skip
         total, slopes = at._loss(shares)
@@ -252,10 +252,12 @@ def _begins(workload: Workload) -> list[Floats]:
     wanted = (workload.importance > 0).astype(np.float64) * workload.allowed
     gaussian = Workload(workload.cube, workload.importance, workload.allowed, gaussian=True)
     rng = np.random.default_rng(0)
-    random = [np.where(workload.allowed, rng.random(len(wanted)) ** power, 0) for power in (1, 1, 4, 16)]
+    times = 4 if len(wanted) <= 1 << 8 else 1
+    random = [np.where(workload.allowed, rng.random(len(wanted)) ** power, 0) for power in (1, 1, 4, 16) * times]
     everywhere = workload.allowed / workload.allowed.sum()
     begins = [everywhere, wanted, gaussian.descended(everywhere, TRIES)[1], *random]
-    return [*(begin / begin.sum() for begin in begins), *_covers(workload)]
+    every = [*(begin / begin.sum() for begin in begins), *_covers(workload)]
+    return list({begin.tobytes(): begin for begin in every}.values())
 
 
 def _covers(workload: Workload) -> Iterator[Floats]:

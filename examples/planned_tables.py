@@ -4,9 +4,10 @@ python -m examples.planned_tables [OUT.parquet]
 
 Person-years in the form of the American Community Survey's public-use microdata (PUMS) are made up: 6,000 people are
 asked in one to four years, so a person has several records, and the bound is four. What is wanted are eleven tables;
-the plan says which margins to measure for them, before anything is charged. With the extra `mbi` a model is fitted to
-all that was measured, the last step of AIM and MST (McKenna, Mullins, Sheldon, Miklau, PVLDB 15(11), 2022; McKenna,
-Miklau, Sheldon, JPC 11(3), 2021), and a file of made-up records is drawn from it. It costs nothing more.
+the plan says what to measure for them, before anything is charged: with Gaussian noise residuals, what each margin
+tells beyond smaller ones. With the extra `mbi` a model is fitted to all that was measured, the last step of AIM and MST
+(McKenna, Mullins, Sheldon, Miklau, PVLDB 15(11), 2022; McKenna, Miklau, Sheldon, JPC 11(3), 2021), and a file of
+made-up records is drawn from it. It costs nothing more.
 """
 
 from __future__ import annotations

@@ -168,31 +168,46 @@ def rng_of(data):
     return np.random.default_rng(data.draw(st.integers(0, 2**32)))
 
 
-@pytest.mark.parametrize("gaussian", [True, False])
+def errors_of(cube, wanted, prices, shares, residuals):
+    """The error by each aim of shares."""
+    if residuals:
+        variances = bought(cube, shares, prices[0])
+    else:
+        variances = cube.variances(cube.information(shares**2 if prices is None else shares / prices[1]))
+    cells = cube.cells[wanted] * variances[wanted]
+    return {"cells": cells.sum(), "tables": variances[wanted].sum(), "max": variances[wanted].max()}
+
+
+def best_and_drawn(cube, wanted, prices, rng):
+    """By each aim its best error, and the least of other aims and of what is drawn."""
+    many = len(cube.cells)
+    best_of = {aim: errors_of(cube, wanted, prices, *planned(cube, wanted, np.ones(many, bool), prices, aim=aim))
+               for aim in AIMS}  # fmt: skip
+    drawn = [errors_of(cube, wanted, prices, shares / shares.sum(), prices is not None and number % 2 == 0)
+             for number, shares in enumerate(rng.exponential(size=(40, many)) ** 3)]  # fmt: skip
+    return [(best_of[aim][aim], min(other[aim] for other in [*best_of.values(), *drawn])) for aim in AIMS]
+
+
 @given(st.data())
-def test_each_aim_is_best_by_itself(gaussian, data):
-    """No aim's own error is beaten by the split for another, nor by what is drawn; for Laplace noise by 1% at most."""
-    sizes = data.draw(st.lists(st.integers(2, 5), min_size=1, max_size=3))
-    cube = Cube(sizes)
-    many = 2 ** len(sizes)
+def test_each_aim_is_best_by_itself(data):
+    """Also where a person is known to be in many cells of some margins, whose noise is narrower then."""
+    cube = Cube(data.draw(st.lists(st.integers(2, 5), min_size=1, max_size=3)))
+    many = len(cube.cells)
     wanted = np.array(data.draw(st.lists(st.integers(0, many - 1), min_size=1, unique=True)))
     widths = rng_of(data).choice([1, 1, 1 / 2, 1 / 9], many) if data.draw(st.booleans()) else np.ones(many)
-    prices = (np.minimum(widths, alone(cube)), widths) if gaussian else None
+    for found, other in best_and_drawn(cube, wanted, (np.minimum(widths, alone(cube)), widths), rng_of(data)):
+        assert found <= other * (1 + 2e-3)
 
-    def errors(shares, residuals):
-        weights = shares / widths if gaussian else shares**2
-        variances = bought(cube, shares, prices[0]) if residuals else cube.variances(cube.information(weights))
-        cells = cube.cells[wanted] * variances[wanted]
-        return {"cells": cells.sum(), "tables": variances[wanted].sum(), "max": variances[wanted].max()}
 
-    rng, allowed = rng_of(data), np.ones(many, bool)
-    best_of = {aim: errors(*planned(cube, wanted, allowed, prices, aim=aim)) for aim in AIMS}
-    drawn = [errors(shares / shares.sum(), gaussian and number % 2 == 0)
-             for number, shares in enumerate(rng.exponential(size=(40, many)) ** 3)]  # fmt: skip
-    for aim in AIMS:
-        assert best_of[aim][aim] <= min(other[aim] for other in [*best_of.values(), *drawn]) * (
-            1 + (2e-3 if gaussian else 1e-2)
-        )
+@deeper
+def test_with_laplace_noise_each_aim_is_near_to_the_best_by_itself():
+    """Nothing is proved of them, so these are always the same."""
+    rng = np.random.default_rng(77)
+    for _ in range(often(100, 8)):
+        cube = Cube(rng.integers(2, 6, rng.integers(1, 4)).tolist())
+        wanted = np.unique(rng.integers(0, len(cube.cells), rng.integers(1, len(cube.cells) + 1)))
+        for found, other in best_and_drawn(cube, wanted, None, rng):
+            assert found <= other * 1.01
 
 
 def test_margins_that_may_not_be_measured_are_not():

@@ -136,9 +136,10 @@ def best(workload: Workload) -> Floats:
     everywhere = workload.allowed / workload.allowed.sum()
     if workload.gaussian:
         return _pruned(workload, *workload.descended(everywhere))
-    first = sorted((workload.descended(begin, TRIES) for begin in _begins(workload)), key=lambda result: result[0])
+    tried = [workload.descended(begin, TRIES) for begin in _begins(workload)]
+    first = sorted({float(f"{total:.6g}"): shares for total, shares in tried}.items(), key=lambda result: result[0])
     return _pruned(
-        workload, *min((workload.descended(shares) for _, shares in first[:3]), key=lambda result: result[0])
+        workload, *min((workload.descended(shares) for _, shares in first[:5]), key=lambda result: result[0])
     )
 
 
@@ -219,25 +220,31 @@ def leveled(
 def lowered(workload: Workload, wanted: npt.NDArray[np.bool_]) -> Floats:
     """Shares of margins by which the largest variance of a cell of a wanted margin is low, from several beginnings.
 
-    Steps of shares and of importances alternate, each by a little, as for a saddle point; the best that was seen is
-    given. For Laplace noise nothing says how near it is to the least.
+    For Laplace noise nothing says how near it is to the least.
     """
-    cube, least, result = workload.cube, np.inf, best(workload)
-    for begin in [result, *_begins(workload)]:
-        shares, weight = begin, wanted / wanted.sum()
-        for _ in range(SADDLE):
-            at = Workload(cube, weight / cube.cells, workload.allowed, gaussian=workload.gaussian,
-                          widths=workload.widths)  # fmt: skip
-            total, slopes = at._loss(shares)
-            told = np.where(wanted, at.variances(shares), 0)
-            if told.max() < least:
-                least, result = told.max(), shares
-            if not np.isfinite(total):
-                break
-            shares = at.stepped(shares, slopes)
-            weight = weight * np.sqrt(told / (weight @ told))
-            weight /= weight.sum()
-    return result
+    begins = [best(workload), *_begins(workload)]
+    return min((_saddle(workload, wanted, begin) for begin in begins), key=lambda result: result[0])[1]
+
+
+def _saddle(workload: Workload, wanted: npt.NDArray[np.bool_], shares: Floats) -> tuple[float, Floats]:
+    """The least largest variance that was seen, and its shares.
+
+    Steps of shares and of importances alternate, each by a little, as for a saddle point.
+    """
+    weight, least, result = wanted / wanted.sum(), np.inf, shares
+    for _ in range(SADDLE):
+        at = Workload(workload.cube, weight / workload.cube.cells, workload.allowed, gaussian=workload.gaussian,
+                      widths=workload.widths)  # fmt: skip
+        total, slopes = at._loss(shares)
+        told = np.where(wanted, at.variances(shares), 0)
+        if told.max() < least:
+            least, result = float(told.max()), shares
+        if not np.isfinite(total):
+            break
+        shares = at.stepped(shares, slopes)
+        weight = weight * np.sqrt(told / (weight @ told))
+        weight /= weight.sum()
+    return least, result
 
 
 def _begins(workload: Workload) -> list[Floats]:
@@ -245,10 +252,12 @@ def _begins(workload: Workload) -> list[Floats]:
     wanted = (workload.importance > 0).astype(np.float64) * workload.allowed
     gaussian = Workload(workload.cube, workload.importance, workload.allowed, gaussian=True)
     rng = np.random.default_rng(0)
-    random = [np.where(workload.allowed, rng.random(len(wanted)) ** power, 0) for power in (1, 1, 4, 16)]
+    times = 4 if len(wanted) <= 1 << 8 else 1
+    random = [np.where(workload.allowed, rng.random(len(wanted)) ** power, 0) for power in (1, 1, 4, 16) * times]
     everywhere = workload.allowed / workload.allowed.sum()
     begins = [everywhere, wanted, gaussian.descended(everywhere, TRIES)[1], *random]
-    return [*(begin / begin.sum() for begin in begins), *_covers(workload)]
+    every = [*(begin / begin.sum() for begin in begins), *_covers(workload)]
+    return list({begin.tobytes(): begin for begin in every}.values())
 
 
 def _covers(workload: Workload) -> Iterator[Floats]:

@@ -4,6 +4,7 @@ Each door gives the rows of the library, says what they cost before it charges, 
 takes is refused in one way, before a charge.
 """
 
+import inspect
 import json
 from fractions import Fraction
 
@@ -14,10 +15,13 @@ from serving import CONFIG, serving, written
 import wpinq
 from tests.publish.test_release import release, wrote
 from wpinq.apps.cli import main
-from wpinq.apps.cli.questions import read
+from wpinq.apps.cli.questions import COSTS, read
+from wpinq.apps.cli.sql import sql as command
+from wpinq.apps.publish.declared import Question
+from wpinq.apps.remote.wire import Sql
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
-from wpinq.errors import PlanError
+from wpinq.errors import BudgetError, PlanError
 from wpinq.query import prepare, quoted
 from wpinq.query.clauses import SELECTS, branches
 
@@ -144,6 +148,28 @@ def test_the_server(tmp_path):
         assert "are of one SELECT" in refused.raw.decode()
 
 
+def test_a_server_takes_gaussian_noise(tmp_path):
+    """It took it of plans alone. A ledger of rho charges both alike."""
+    config = CONFIG.replace("budget = 1000", "rho = 500")
+    query = "SELECT COUNT(*) AS c FROM views UNION ALL SELECT COUNT(DISTINCT user) FROM views"
+    with serving(written(tmp_path, config)) as site:
+        token, ledger = site.token("gauss"), Ledger.existing(site.place / "ledger")
+        ledger.cap("gauss", 10)
+        before = ledger.remaining()
+        server = wpinq.connect(site.url, token)
+        quote = server.quote_sql(query, rho=2, mechanism="gaussian")
+        assert repr(quote).count("gaussian noise of scale") == 2
+        answer = server.sql(query, rho=2, mechanism="gaussian", name="gaussian")
+        here = wpinq.sql(
+            query, {"views": site.catalogue.data["views"].views}, rho=2, mechanism="gaussian", name="gaussian"
+        )
+        assert [tuple(row) for row in answer.rows] == list(here.rows)
+        assert before - ledger.remaining() == 2
+        with pytest.raises(BudgetError):
+            server.sql(query, rho=9, mechanism="gaussian", name="more than the cap")
+        assert before - ledger.remaining() == 2
+
+
 def test_a_release(tmp_path):
     wrote(tmp_path, 21)
     asked = {"name": "union", "sql": QUERY.replace("views", "data"), "epsilon": LOUD, "delta": "3e-6", "plot": False}
@@ -164,3 +190,26 @@ def test_a_release(tmp_path):
     }
     with pytest.raises(PlanError, match="no column names the rows"):
         release(tmp_path, question=[nameless], budget=budget).plan()
+
+
+LEFT_OUT = {
+    "server": {"analyst": "its token", "tables": "the curator's", "per": "the curator's",
+               "loss": "a second table, for which its answer has no room"},
+    "command": {"tables": "--from and --public", "loss": "--show-loss",
+                "within": "a new ledger's delta follows from epsilon"},
+    "shell": {"analyst": "its user is the curator", "tables": "views alone", "loss": "it shows one table",
+              "per": "its own --per", "at_most": "its own --at-most", "name": "a question is asked once"},
+    "release": {"analyst": "the release", "tables": "its data", "query": "its sql", "per": "its unit's"},
+}  # fmt: skip
+"""What doors do not take of what `wpinq.sql` takes, and why."""
+
+
+def test_each_door_takes_what_the_library_takes_or_has_a_reason():
+    every = set(inspect.signature(wpinq.sql).parameters)
+    doors = {
+        "server": set(Sql.__struct_fields__),
+        "command": set(inspect.signature(command).parameters),
+        "shell": {"query", "bounds", "keys", *COSTS},
+        "release": set(Question.__struct_fields__),
+    }
+    assert {door: every - taken for door, taken in doors.items()} == {door: set(why) for door, why in LEFT_OUT.items()}

@@ -27,6 +27,10 @@ WINDOWS = [
     "DENSE_RANK() OVER (PARTITION BY id, t ORDER BY x)",
     "LAG(t) OVER (PARTITION BY id ORDER BY u)",
     "LEAD(n, 2) OVER (PARTITION BY id ORDER BY u DESC)",
+    "LAG(n, 1, u + 40) OVER (PARTITION BY id ORDER BY u)",
+    "LEAD(t, 2, NULL) OVER (PARTITION BY id ORDER BY u)",
+    "LEAD(t, 3, 'none') OVER (PARTITION BY t, id ORDER BY u)",
+    "SUM(n) FILTER (WHERE x > 0) OVER (PARTITION BY id ORDER BY u ROWS 2 PRECEDING)",
     "SUM(n) OVER (PARTITION BY id ORDER BY n NULLS FIRST)",
     "COUNT(x) OVER (PARTITION BY id ORDER BY t) + COUNT(*) OVER (PARTITION BY t, id)",
     "MAX(n) OVER (PARTITION BY id ORDER BY u)",
@@ -189,6 +193,12 @@ def test_frames_that_are_refused(frame, reason):
         wpinq.sql(query, {"v": protected()}, epsilon=1)
 
 
+def test_a_default_has_the_type_of_its_column():
+    with pytest.raises(PlanError, match="gives two types"):
+        query = "SELECT COUNT(*) FROM (SELECT LAG(n, 1, 'none') OVER (PARTITION BY id) AS k FROM v) AS s"
+        wpinq.sql(query, {"v": protected()}, epsilon=1)
+
+
 def test_groups_need_an_order():
     with pytest.raises(PlanError, match="needs ORDER BY"):
         query = "SELECT COUNT(*) FROM (SELECT SUM(n) OVER (PARTITION BY id GROUPS 1 PRECEDING) AS k FROM v) AS s"
@@ -215,7 +225,9 @@ def test_a_person_moves_no_more_rows_than_before():
     "SELECT id, COUNT(*) AS n, ROW_NUMBER() OVER (PARTITION BY id) AS k FROM v GROUP BY id",
     "SELECT *, SUM(n) OVER (ORDER BY u ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS k FROM v",
     "SELECT *, NTILE(4) OVER (PARTITION BY id ORDER BY u) AS k FROM v",
-    "SELECT *, LAG(n, 1, 0) OVER (PARTITION BY id ORDER BY u) AS k FROM v",
+    "SELECT *, FIRST_VALUE(n) FILTER (WHERE n > 1) OVER (PARTITION BY id ORDER BY u) AS k FROM v",
+    "SELECT *, LAG(n) FILTER (WHERE n > 1) OVER (PARTITION BY id ORDER BY u) AS k FROM v",
+    "SELECT *, MAX(n, 1) OVER (PARTITION BY id) AS k FROM v",
 ])  # fmt: skip
 def test_what_looks_further_is_refused(inner):
     with pytest.raises(PlanError, match="within a person"):

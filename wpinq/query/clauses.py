@@ -11,6 +11,7 @@ from wpinq.core.functions.sql.terms import shown, whole_number
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query.derived import CALL
+from wpinq.query.frames import RANKS, SHIFTED, VALUES
 from wpinq.query.google import google
 
 KNOWN = frozenset(
@@ -115,8 +116,8 @@ def plain_select(query: str) -> Any:
             raise PlanError(f"{CALL}: {ALONE}.")
         if kind == "Union":
             raise PlanError(
-                f"{CALL}: UNION of answers drops rows: write UNION ALL, which charges for each SELECT, or UNION in a "
-                "subquery and count that; totals beside their parts are GROUP BY ROLLUP."
+                f"{CALL}: UNION of answers drops rows, and charges for each SELECT: ask them one by one, as UNION ALL "
+                "does, or write UNION in a subquery and count that; totals beside their parts are GROUP BY ROLLUP."
             )
         raise PlanError(f"{CALL}: {word} is not answered here; write one SELECT.")
     refuse_unread(select)
@@ -231,10 +232,14 @@ def _percentile(what: Any, share: Any) -> Any:
 
 
 def _unfiltered(node: Any) -> Any:
-    """COUNT(x) FILTER (WHERE test) is COUNT(CASE WHEN test THEN x END), and so is every aggregate that skips NULL."""
+    """COUNT(x) FILTER (WHERE test) is COUNT(CASE WHEN test THEN x END), and so is every aggregate that skips NULL.
+
+    FIRST_VALUE, LAG and the like do not skip it: of these it is left, and refused.
+    """
     from sqlglot import exp
 
-    if type(node).__name__ != "Filter" or node.find(exp.Window):
+    filtered = type(node).__name__ == "Filter" and type(node.this).__name__ not in (*RANKS, *SHIFTED, *VALUES)
+    if not filtered or node.find(exp.Window):
         return node
     aggregate, test = node.this.copy(), node.expression.this
     operand = next((entry for entry in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)

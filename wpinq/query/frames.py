@@ -22,8 +22,9 @@ Order: TypeAlias = tuple[tuple[int, bool, bool], ...]
 Frame: TypeAlias = tuple[str, int | None, int | None]
 """ROWS, GROUPS or RANGE, and how far from the row it begins and ends; None where nothing bounds it."""
 USUAL: Frame = ("RANGE", None, 0)
-Window: TypeAlias = tuple[str, int, int, Order, tuple[int, ...], Frame]
-"""What is computed, the place of what it is of (-1 for none), a number, the order, the partition and the frame.
+Window: TypeAlias = tuple[str, int, int, Order, tuple[int, ...], Frame, int]
+"""What is computed, the place of what it is of (-1 for none), a number, the order, the partition, the frame, and the
+place of what LAG and LEAD give where there is no such row (-1 for NULL).
 
 The number is how far LAG and LEAD look, and which row of the frame NTH_VALUE takes. Plain values, so that the function
 that computes it has a fingerprint.
@@ -55,7 +56,7 @@ def _column(rows: Sequence[Any], window: Window) -> list[Any]:
 
 def _of_partition(rows: Sequence[Any], window: Window) -> list[Any]:
     """What a window is of each row of a partition."""
-    rule, place, step, order, _, frame = window
+    rule, place, step, order, _, frame, default = window
     numbers = list(range(len(rows)))
     for at, descending, nulls_first in reversed(order):  # a later order decides where earlier ones are equal
         numbers = sorted(
@@ -70,7 +71,8 @@ def _of_partition(rows: Sequence[Any], window: Window) -> list[Any]:
             if rule in RANKS:
                 value: Any = {"RowNumber": index + 1, "Rank": first + 1, "DenseRank": run + 1}[rule]
             elif rule in SHIFTED:
-                value = in_order[index + step][place] if 0 <= index + step < len(rows) else None
+                inside, missing = 0 <= index + step < len(rows), in_order[index][default] if default >= 0 else None
+                value = in_order[index + step][place] if inside else missing
             else:
                 ends = _ends(frame, index, run, peers)
                 if ends not in known:

@@ -100,9 +100,9 @@ def _read(window: Any, term: Translate, start: int, places: Mapping[Any, int]) -
         (start + index, bool(item.args.get("desc")), _nulls_first(item)) for index, item in enumerate(ordered)
     )
     what = None if rule in RANKS or type(inner.this).__name__ == "Star" else term(inner.this)
-    known = {"this", "offset", "big_int"} if rule not in RANKS else set()
+    known = set() if rule in RANKS else {"this", "offset", "big_int", *(["default"] if rule in SHIFTED else [])}
     if {name for name, value in inner.args.items() if value} - known:
-        raise PlanError(f"{CALL}: {shown(window)}: {WITHIN}; of one value, without a default.")
+        raise PlanError(f"{CALL}: {shown(window)}: {WITHIN}; of one value.")
     if rule in ("Sum", "Avg") and (what is None or what.kind not in NUMBERS):
         raise PlanError(f"{CALL}: {shown(window)} takes numbers; cast them.")
     kind = _kind(rule, what)
@@ -114,11 +114,16 @@ def _read(window: Any, term: Translate, start: int, places: Mapping[Any, int]) -
     step = SHIFTED.get(rule, 1) * far
     place = -1 if what is None else start + len(values)
     within = tuple(places[key] for key in window.args.get("partition_by") or ())
-    return (
-        (rule, place, step, order, within, _frame(window)),
-        kind or Kind.ANY,
-        [*values, *([what.value] if what is not None else [])],
-    )
+    values += [what.value] if what is not None else []
+    default = None if inner.args.get("default") is None else term(inner.args["default"])
+    if default is None or default.kind is None:  # NULL
+        last = -1
+    elif default.kind is kind:
+        last = start + len(values)
+        values.append(default.value)
+    else:
+        raise PlanError(f"{CALL}: {shown(window)} gives two types; cast one of them.")
+    return (rule, place, step, order, within, _frame(window), last), kind or Kind.ANY, values
 
 
 def _kind(rule: str, what: Term | None) -> Kind | None:

@@ -99,8 +99,8 @@ class Connection:
         Args:
             query: The query.
             epsilon: What it may cost.
-            **options: `within`, `delta`, `keys`, `bounds`, `at_most` (up to the curator's) and `name`, as `wpinq.sql`
-                takes them.
+            **options: `within`, `rho`, `mechanism`, `delta`, `keys`, `bounds`, `at_most` (up to the curator's) and
+                `name`, as `wpinq.sql` takes them.
 
         Raises:
             PlanError, BudgetError, SourceError: See `RemoteCollection.measure`.
@@ -108,10 +108,11 @@ class Connection:
         return RemoteAnswer(self._sql(query, epsilon, options, dry=False))
 
     def _sql(self, query: str, epsilon: Amount | None, options: Mapping[str, Any], *, dry: bool) -> wire.Answered:
-        if odd := set(options) - {"within", "delta", "keys", "bounds", "at_most", "name"}:
+        if odd := set(options) - {"within", "rho", "mechanism", "delta", "keys", "bounds", "at_most", "name"}:
             raise PlanError(f"sql({min(odd)}=...): cannot be sent to a server.")
-        amounts = {"epsilon": epsilon, "within": options.get("within"), "delta": options.get("delta")}
+        amounts = {"epsilon": epsilon, **{name: options.get(name) for name in ("within", "rho", "delta")}}
         body = {name: str(exact(amount, f"sql({name}=...)")) for name, amount in amounts.items() if amount is not None}
+        body |= {"mechanism": options["mechanism"]} if options.get("mechanism") is not None else {}
         keys = options.get("keys")
         return self._transport.ask("/api/sql", wire.Answered, {
             "query": query, "dry": dry, **body, "name": options.get("name"),

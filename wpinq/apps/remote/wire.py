@@ -6,7 +6,7 @@ Requests are decoded strictly: what is unknown, of another type, or missing is r
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -163,10 +163,14 @@ class Sql(Asks, frozen=True, kw_only=True):
     """A SELECT over data sets, with the groups to show (`keys`), or a delta for publishing them.
 
     Attributes:
+        mechanism: What adds noise to counts, sums, means and spreads.
+        rho: What it may cost with Gaussian noise, instead of epsilon.
         at_most: How many records of each person it looks at, up to the curator's bound; that bound without it.
     """
 
     query: str
+    mechanism: Literal["geometric", "laplace", "gaussian", "best"] = "geometric"
+    rho: Amount | None = None
     at_most: int | None = None
     delta: Amount | None = None
     keys: list[Bin] | None = None

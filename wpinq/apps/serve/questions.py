@@ -135,8 +135,8 @@ def quote_sql(
         schema = prepare(body.query, {**public, **tables}, bounds).schema
         keys = [value(key, schema) for key in body.keys]
     return quoted(
-        body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, delta=body.delta, keys=keys,
-        bounds=bounds, name=body.name, analyst=grant.analyst,
+        body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, mechanism=body.mechanism,
+        rho=body.rho, delta=body.delta, keys=keys, bounds=bounds, name=body.name, analyst=grant.analyst,
         insist=lambda statement: insist_on_limits(statement, catalogue.config.limits),
     )  # fmt: skip
 

@@ -169,9 +169,25 @@ class Input:
         )  # fmt: skip
         return made.at_most("auto") if self.auto else made
 
-    def limitless(self, ledger: Path | None = None) -> Collection:
-        """The same with a budget that is never spent, whatever is asked."""
+    def limitless(self, ledger: Path | None = None, *, epsilons: bool = False) -> Collection:
+        """The same with a budget that is never spent, whatever is asked.
+
+        Args:
+            ledger: See `empty`.
+            epsilons: Whether the budget is a sum of epsilons, and not a rho: noise is as wide as it is there.
+        """
+        if epsilons:
+            return replace(self, rho=None, accounting=None, delta=Fraction(1, 2)).empty(Fraction(LIMITLESS), ledger)
         return replace(self, rho=None, accounting=None).empty(None, ledger)
+
+    @property
+    def adds_epsilons(self) -> bool:
+        """Whether its ledger, made or to be made, is a sum of epsilons and deltas alone."""
+        from wpinq.core import PURE, Ledger
+
+        if self.ledger is not None and Ledger.exists(self.ledger):
+            return Ledger.existing(self.ledger).promise.accounting == PURE
+        return self.rho is None and self.accounting in (None, PURE)
 
     def insist_on_a_number(self) -> None:
         """Refuse `--at-most auto` where no records are read for an answer.

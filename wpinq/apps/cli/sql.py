@@ -6,6 +6,7 @@ import csv
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,8 +21,9 @@ from wpinq.errors import BinError, PlanError, SourceError
 from wpinq.exact import decimal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from wpinq import Answer
     from wpinq.apps.cli.inputs import Input
     from wpinq.collection import Collection
     from wpinq.core import Schema, Terms
@@ -143,9 +145,8 @@ def sql(
         keyed, terms = any(statement.keys for statement in statements), Terms(cost, noise, bell, chance, call="sql")
         _insist_on_price(statements, terms, listed=groups is not None)
         if explain:
-            for table in inputs.values():
-                table.insist_on_a_number()
-            _explain(statements, terms, listed=groups is not None)
+            price = partial(quoted, query, epsilon=cost, mechanism=noise, delta=chance, keys=groups, bounds=limits)
+            _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, price))
             if keyed and groups is None and chance is not None:
                 _publishing(quoted(query, {**free, **empty}, epsilon=cost, rho=bell, mechanism=noise, delta=chance,
                                    bounds=limits), chance)  # fmt: skip
@@ -181,15 +182,30 @@ def _insist_on_price(statements: Sequence[Statement], terms: Terms, *, listed: b
         shared(statement, each, listed=listed or not statement.keys)
 
 
-def _explain(statements: Sequence[Statement], terms: Terms, *, listed: bool) -> None:
-    """Show the plan of each measurement, and what it would cost."""
+def _explain(
+    statements: Sequence[Statement], terms: Terms, listed: bool, inputs: Mapping[str, Input],
+    together: Callable[[], Answer],
+) -> None:  # fmt: skip
+    """Show the plan of each measurement, and what it would cost; where several columns are of one, what these cost."""
     from wpinq.apps.cli.show import protects_line
     from wpinq.query import divided
 
-    share = divided(len(statements), epsilon=terms.epsilon, rho=terms.rho)
-    for statement in statements:
-        statement.explain(share["epsilon"], listed, share["rho"])
+    for table in inputs.values():
+        table.insist_on_a_number()
+    joined = any(statement.ranged or statement.joined is not None for statement in statements)
+    if terms.epsilon is not None and (terms.mechanism != "geometric" or joined):
+        typer.echo(str(together()))
+    else:
+        share = divided(len(statements), epsilon=terms.epsilon, rho=terms.rho)
+        for statement in statements:
+            statement.explain(share["epsilon"], listed, share["rho"])
     typer.echo(protects_line(statements[0].groups._node))
+
+
+def _together(inputs: Mapping[str, Input], free: Mapping[str, Any], price: Callable[..., Quoted]) -> Answer:
+    """What each measurement would cost, and by how much its noise would move it, in the ledger that there is."""
+    with rehearsed(inputs, epsilons=all(table.adds_epsilons for table in inputs.values())) as empty:
+        return price(tables={**free, **empty}).explained()
 
 
 def _insist_on_read(

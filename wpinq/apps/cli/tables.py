@@ -157,12 +157,20 @@ def protect(
 
 
 @contextmanager
-def rehearsed(inputs: Mapping[str, Input]) -> Iterator[dict[str, Collection]]:
-    """The tables without their records, which share a ledger where the records do: mistakes and costs show in them."""
+def rehearsed(inputs: Mapping[str, Input], *, epsilons: bool = False) -> Iterator[dict[str, Collection]]:
+    """The tables without their records, which share a ledger where the records do: mistakes and costs show in them.
+
+    Args:
+        inputs: The tables.
+        epsilons: See `Input.limitless`.
+    """
     with TemporaryDirectory() as folder:
         shared = len(inputs) > 1 and all(table.ledger for table in inputs.values())
         ledger = Path(folder) / "ledger" if shared else None
-        yield {name: replace(table, name=table.name or name).limitless(ledger) for name, table in inputs.items()}
+        yield {
+            name: replace(table, name=table.name or name).limitless(ledger, epsilons=epsilons)
+            for name, table in inputs.items()
+        }
 
 
 def _known(ledger: Path | None, table: str) -> str | None:

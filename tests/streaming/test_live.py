@@ -412,3 +412,20 @@ def test_a_finite_source_before_a_live_one_is_counted_and_released():
     assert [one.observe("a") for one in asked] == [503, 503, 500]
     assert [list(one.release(delta=1e-6)) for one in asked] == [[("a", 503)], [("a", 503)], [("a", 500)]]
     live.close()
+
+
+@pytest.mark.parametrize("steps", [
+    lambda c: c.group_by("w", lambda group: 2 * len(group)).map(lambda value: value + 0, columns={"v": int}),
+    lambda c: c.group_by("w", len).map("value AS v"),
+    lambda c: c.map("w AS v").distinct(),
+])  # fmt: skip
+def test_ranks_of_what_comes_in_pieces_are_those_of_a_table(steps):
+    """A rank reads ranges of a fine grid; what a step emits piece by piece had lost where each of them ends."""
+    rows = [(float(number % 7),) for number in range(40)] + [(2.0,)] * 9
+    live = wpinq.live({"w": "number"}, budget=10**7)
+    answer = steps(live).median("v", bounds=(0, 100), epsilon=10**6)
+    live.send(rows)
+    live.advance()
+    table = wpinq.protect(rows, budget=10**7, columns={"w": "number"})
+    assert answer.value == pytest.approx(steps(table).median("v", bounds=(0, 100), epsilon=10**6).value, abs=0.01)
+    live.close()

@@ -99,13 +99,18 @@ class Linear:
             finish(self.origin)
 
     def _push_all(self, pieces: Iterator[Batch]) -> StepBatches:
-        """The output for a change that comes in pieces; equal records are added up as they come."""
+        """The output for a change that comes in pieces; equal records are added up as they come, but for ranges."""
         sums: dict[Node, Waiting] = {}
+        ranged: dict[Node, list[Batch]] = {}
         for piece in pieces:
             for end, batches in self.push(piece).items():
                 for batch in batches:
-                    sums.setdefault(end, Waiting(batch.schema)).absorb(batch)
-        return {end: [item.rows()] for end, item in sums.items()}
+                    if batch.schema.ranged:
+                        ranged.setdefault(end, []).append(batch)
+                    else:
+                        sums.setdefault(end, Waiting(batch.schema)).absorb(batch)
+        whole = {end: [Batch.concat(batches, batches[0].schema)] for end, batches in ranged.items()}
+        return {end: [item.rows()] for end, item in sums.items()} | whole
 
 
 def _few(batches: list[Batch]) -> list[Batch]:

@@ -381,7 +381,7 @@ SELECT CORR(age, income) FROM people -> other aggregates are not
 SELECT STRING_AGG(town, ',') FROM people -> other aggregates are not
 SELECT MODE() WITHIN GROUP (ORDER BY age) FROM people -> write PERCENTILE_CONT
 SELECT age, RANK() OVER (ORDER BY COUNT(*)) FROM people GROUP BY age -> other records
-SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM visits -> write UNION ALL
+SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM visits -> ask them one by one
 SELECT COUNT(*) FROM people WHERE income + 1 > (SELECT MAX(income) FROM people) -> ask for a number first
 SELECT COUNT(*) FROM people a JOIN people b ON a.town = b.town -> joins two protected tables
 SELECT COUNT(*) FROM people CROSS JOIN towns -> only JOIN and LEFT JOIN

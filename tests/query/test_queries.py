@@ -713,7 +713,7 @@ REFUSED = [
     ("SELECT COUNT(*)", "FROM is missing"),
     ("SELECT COUNT(*) FROM views WHERE page = 'it", "not SQL"),
     ("SELECT COUNT(*) FROM views; DROP TABLE views", "without a semicolon"),
-    ("SELECT COUNT(*) FROM views UNION SELECT COUNT(*) FROM views", "write UNION ALL, which charges for each SELECT"),
+    ("SELECT COUNT(*) FROM views UNION SELECT COUNT(*) FROM views", "each SELECT: ask them one by one"),
     ("WITH x AS (SELECT 1) SELECT COUNT(*) FROM x", "FROM is missing"),
     ("SELECT COUNT(*) INTO x FROM views", "INTO is not answered"),
     ("SELECT COUNT(*) FROM views FOR UPDATE", "LOCKS is not answered"),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
 
 
-def joined_counts(counts: Sequence[Collection], mechanism: str) -> Collection | None:
+def joined_counts(counts: Sequence[Collection], mechanism: str | None) -> Collection | None:
     """The records of all counts, each with the number of its count last; None where they are asked one by one.
 
     Args:

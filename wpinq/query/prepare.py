@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 def prepare(
     query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None = None, *, shaved: bool = True,
-    together: bool = True, mechanism: str = LAPLACE,
+    together: bool = True, mechanism: str | None = LAPLACE,
 ) -> Statement:  # fmt: skip
     """Read a query; nothing is charged, and nothing of protected tables is read.
 
@@ -57,7 +57,7 @@ def prepare(
         shaved: Whether a degree distribution may be asked as differences of a `shave`; see `_Select._distribution`.
         together: Whether the quantiles of one expression are one measurement; `within` speaks of each by itself.
         mechanism: What adds noise: with Laplace noise counts of ranges of one column are one measurement, and with
-            Gaussian noise all counts where a ledger adds up epsilons.
+            Gaussian noise all counts where a ledger adds up epsilons. With None each count is one by itself.
 
     Raises:
         ExactnessError: A bound is no finite number.
@@ -69,7 +69,7 @@ def prepare(
 
 
 def _prepared(
-    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool, mechanism: str
+    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool, mechanism: str | None
 ) -> Statement:
     select = plain_select(query)
     written = google(query)
@@ -99,7 +99,7 @@ def _prepared(
 class _Select(Reads):
     """Reads the clauses of a query in their logical order."""
 
-    def read(self, outer: Any = None, *, shaved: bool, mechanism: str) -> Statement:
+    def read(self, outer: Any = None, *, shaved: bool, mechanism: str | None) -> Statement:
         """The query, planned; with the SELECT that is over its answer, if there is one."""
         from sqlglot import exp
 

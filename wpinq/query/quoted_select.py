@@ -256,7 +256,7 @@ def quoted_select(
     """Price one SELECT; see `quoted`."""
     epsilon, delta = google(query).with_terms(epsilon, delta)
     statement = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None,
-                        mechanism=mechanism if within is None and rho is None else GAUSSIAN)  # fmt: skip
+                        mechanism=None if within is not None else mechanism if rho is None else GAUSSIAN)  # fmt: skip
     if insist is not None:
         insist(statement)
     known = _known(statement, keys, delta)

@@ -125,7 +125,7 @@ def half_of_range(ranges: Spans, span: tuple[int, int], level: Fraction, bins: i
 
 
 def ranged_counts(
-    counts: Sequence[Any], term: Callable[[Any], Term], filtered: Collection, mechanism: str
+    counts: Sequence[Any], term: Callable[[Any], Term], filtered: Collection, mechanism: str | None
 ) -> tuple[RangedCounts, ...]:
     """Which counts of a query are measured together: two or more of ranges of one column or expression.
 

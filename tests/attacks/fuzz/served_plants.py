@@ -39,9 +39,9 @@ def _priced(was: Any) -> Any:
 
 
 def _counted(was: Any) -> Any:
-    def quoted(body: Any, grant: Any, catalogue: Any) -> Any:
+    def quoted(body: Any, grant: Any, catalogue: Any, *more: Any) -> Any:
         try:
-            return was(body, grant, catalogue)
+            return was(body, grant, catalogue, *more)
         except PlanError as error:
             text = (Path(catalogue.home) / "views.csv").read_text()
             raise PlanError(f"{error} (of {text.count(chr(10))})") from None

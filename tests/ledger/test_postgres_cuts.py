@@ -103,9 +103,10 @@ def test_a_wire_that_is_cut_at_any_byte(seed: int, wire: Wire, url: str, opened:
     for number in range(1, 1 + often(400, 30)):
         if number % 5 == 0:  # a process that begins anew
             far = opened(ledger_path(through(wire, url)))
-        # a third of them around the last statements, a third around the commit and its answer
-        late = (whole, 700, 45)[number % 3]
-        wire.left = whole - moments.randrange(1, late)
+        # a third of them around the last statements, a third around the commit and its answer, of 18 bytes: in steps of
+        # six, since whole acts differ by some bytes
+        late = moments.randrange(1, (whole, 700, 7)[number % 3]) + (number % 3 == 2) * (6 * (number // 3) % 60)
+        wire.left = whole - late
         trouble = ""
         try:
             assert spend(far, number, Fraction(1, 100_000))

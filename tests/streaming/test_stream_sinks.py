@@ -1,17 +1,16 @@
 """Where the answers of a stream go: JSON lines and sinks, each answer once, whatever is killed or fails."""
 
-import http.server
 import json
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import polars as pl
 import processes
 import pytest
+from posting import service_at
 from servers import postgres
 
 import wpinq
@@ -139,32 +138,10 @@ def test_a_directory_has_a_parquet_file_for_each_epoch(start, tmp_path):
     assert set(found[0]) == set(COLUMNS)
 
 
-class Service(http.server.BaseHTTPRequestHandler):
-    """Takes answers by their keys, and now and then keeps them, or not, and says that it failed."""
-
-    def do_POST(self):
-        body, server = self.rfile.read(int(self.headers["Content-Length"])), self.server
-        server.calls.append((self.headers["Idempotency-Key"], self.headers["Authorization"]))
-        status = server.statuses.pop(0) if server.statuses else 200
-        if status != 502:  # with 500 the answers are safe, and the sink does not know
-            server.kept.update({row["key"]: row for row in map(json.loads, body.splitlines())})
-        self.send_response(status)
-        self.send_header("Location", "/elsewhere")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def service():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
-    server.calls, server.kept, server.statuses = [], {}, []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with service_at() as server:
+        yield server
 
 
 def test_a_service_that_fails_gets_all_answers_later(start, tmp_path, service):
@@ -175,8 +152,8 @@ def test_a_service_that_fails_gets_all_answers_later(start, tmp_path, service):
     until(lambda: counted(list(service.kept.values()), 1) and len(service.calls) > 8)
     run.kill()
     checked(list(service.kept.values()), 1)
-    assert len({key for key, _ in service.calls[:5]}) == 1, "the same epoch, until it has arrived"
-    assert {word for _, word in service.calls} == {"Basic bWU6cGFzcy13b3JkLW1hcmtlcg=="}
+    assert len({call.key for call in service.calls[:5]}) == 1, "the same epoch, until it has arrived"
+    assert {call.word for call in service.calls} == {"Basic bWU6cGFzcy13b3JkLW1hcmtlcg=="}
     said = (tmp_path / "errors").read_text()
     assert "says 502" in said
     assert "works again" in said
@@ -185,9 +162,8 @@ def test_a_service_that_fails_gets_all_answers_later(start, tmp_path, service):
 
 def test_a_stream_waits_for_a_sink_and_a_restart_hands_over_the_rest(start, tmp_path):
     """The port is closed: a stream goes ahead by the epochs that can be answered again, and no further."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
-    port = server.server_port
-    server.server_close()
+    with service_at() as server:
+        port = server.server_port
     more = ["--to", f"http://127.0.0.1:{port}/", "--json", "-", "--keep", "4"]
     run = start(*more)
     feed(tmp_path, "ann")
@@ -196,17 +172,11 @@ def test_a_stream_waits_for_a_sink_and_a_restart_hands_over_the_rest(start, tmp_
     run.kill()
     ahead = [json.loads(line)["epoch"] for line in run.stdout.read().splitlines()]
     assert max(ahead) == 4, "keep - 1 epochs wait, and the one that is offered"
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Service)
-    server.calls, server.kept, server.statuses = [], {}, []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with service_at(port) as server:
         start(*more)
         feed(tmp_path, "ann")
         until(lambda: counted(list(server.kept.values()), 2))
         checked(list(server.kept.values()), 2)
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ noise of every range follow from the tree and epsilon alone, so a quote tells bo
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -137,7 +138,7 @@ def levels_of(self: Builder[Any], cuts: Edges, tree: Tree, epsilon: Fraction, op
     return QuotedRanges(self, cuts, tree, result).named(lambda quote: quote.worded(text))
 
 
-class Spans:
+class Spans(ABC):
     """Ranges between edges, and the noise of each, which follows from the levels alone.
 
     Args:
@@ -149,9 +150,9 @@ class Spans:
         self._cuts, self._tree = cuts, tree
 
     @property
+    @abstractmethod
     def measured(self) -> Sequence[Measurement]:
         """What is measured of each level, charged or not."""
-        raise NotImplementedError
 
     def stddev(self, low: Amount, high: Amount) -> float:
         """The standard deviation of the noise of a range.

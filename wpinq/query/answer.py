@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from wpinq.aggregates.keywords import Bounds
 from wpinq.arguments import MAPPING, NAME, TEXT, takes
@@ -18,8 +18,7 @@ from wpinq.query.contribution import rebounded, settling
 from wpinq.query.derived import CALL
 from wpinq.query.explained import explains
 from wpinq.query.google import google
-from wpinq.query.quoted_select import QuotedSql, quoted_select
-from wpinq.query.statement import Statement
+from wpinq.query.quoted_select import Alike, QuotedSql, quoted_select
 from wpinq.query.united import QuotedUnion, check_columns, divided
 
 
@@ -119,35 +118,23 @@ Quoted: TypeAlias = QuotedSql | QuotedUnion
 
 
 def quoted(
-    query: str,
-    tables: Mapping[str, Any],
-    *,
-    epsilon: Amount | None = None,
-    within: Amount | None = None,
-    mechanism: str = LAPLACE,
-    rho: Amount | None = None,
-    delta: Amount | None = None,
-    keys: Any = None,
-    bounds: Mapping[str, Bounds] | None = None,
-    loss: Amount | None = None,
-    name: str | None = None,
-    analyst: str | None = None,
-    insist: Callable[[Statement], None] | None = None,
-) -> Quoted:
+    query: str, tables: Mapping[str, Any], *, epsilon: Amount | None = None, rho: Amount | None = None,
+    delta: Amount | None = None, keys: Any = None, bounds: Mapping[str, Bounds] | None = None,
+    loss: Amount | None = None, **alike: Unpack[Alike],
+) -> Quoted:  # fmt: skip
     """Price a query as `sql` would ask it; nothing is charged.
 
     The SELECTs of a UNION ALL share epsilon, rho and delta equally; `within` holds for each count of each.
 
     Args:
-        insist: Refuses what was read, before it is priced. The other arguments are those of `sql`.
+        alike: What each SELECT of a UNION ALL is asked alike: `within`, `mechanism`, `name`, `analyst`, and `insist`,
+            which refuses what was read, before it is priced. The other arguments are those of `sql`.
 
     Raises:
         PlanError, BinError, BudgetError: See `sql`.
     """
     parts, written = branches(query), google(query)
-    ask = partial(
-        quoted_select, tables=tables, within=within, mechanism=mechanism, name=name, analyst=analyst, insist=insist
-    )
+    ask = partial(quoted_select, tables=tables, **alike)
     if parts is None:
         return ask(query, epsilon=epsilon, rho=rho, delta=delta, keys=keys, bounds=bounds, loss=loss)
     if keys is not None or loss is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import polars as pl
 
@@ -235,6 +235,16 @@ class QuotedSql:
         many = bool(statement.keys) or len(statement.items) > 1
         agreeing = AddingUp(statement, self.known is not None, groups, measured_alone(counted), moved)
         return Answer(about, released_at, many=many, loss=left_out, agreeing=agreeing)
+
+
+class Alike(TypedDict, total=False):
+    """What each SELECT of a query is asked alike; see `sql`. `insist` refuses what was read, before it is priced."""
+
+    within: Amount | None
+    mechanism: str
+    name: str | None
+    analyst: str | None
+    insist: Callable[[Statement], None] | None
 
 
 def quoted_select(

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from wpinq import Unit
 from wpinq.apps.remote.grammar import Measure
 from wpinq.apps.remote.wire import Sql
 from wpinq.apps.serve.catalogue import Catalogue
@@ -167,11 +168,7 @@ def staged(catalogue: Catalogue) -> Stage:
         if opened.file.questions:
             schema, unit = opened.views._node.schema, sources(opened.views._node)[0].unit
             kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-            person = unit.column in kinds and not unit.way
-            tables[name] = Imagined(
-                kinds,
-                *((unit.column, unit.at_most, unit.per, unit.whole) if person else (None, None, None, False)),
-                opened.file.bounds,
-            )
+            unit = Unit() if unit.way or unit.column not in kinds else unit
+            tables[name] = Imagined(kinds, unit.column, unit.at_most, unit.per, unit.whole, opened.file.bounds)
     public = {name: str(catalogue.home / path) for name, path in catalogue.config.public.items()}
     return Stage(tables, public, catalogue.config.limits)

@@ -27,13 +27,14 @@ from wpinq.errors import WpinqError
 OTHER_VERSION = "its rows were written by another version of wpinq; use that version."
 
 
-def caught_up(pages: Pages, secret: Secret, known: Accountant) -> Accountant:
+def caught_up(pages: Pages, secret: Secret, known: Accountant, turn: Turn) -> Accountant:
     """What all rows say.
 
     Args:
         pages: The locked ledger.
         secret: The data set's secret.
         known: What an earlier transaction has entered; what came since is entered in it, where its rows are there.
+        turn: That of the side tables, which the head names too.
 
     Raises:
         RefusedError: The rows or the head cannot be trusted.
@@ -44,13 +45,13 @@ def caught_up(pages: Pages, secret: Secret, known: Accountant) -> Accountant:
         checkpoints = verified(pages, secret, last, whole=whole)
         if checkpoints:
             start = _resumed([body for _, body in checkpoints], checkpoints[-1][0])
-        _extends(pages, secret, start, last)
+        _extends(pages, secret, start, last, turn)
         return start
-    if pages.untouched and _extends(pages, secret, known, known.last.number):
+    if pages.untouched and _extends(pages, secret, known, known.last.number, turn):
         return known
     last = pages.last - pages.last % EVERY
     verified(pages, secret, last, whole=True)
-    if not _extends(pages, secret, known, min(last, known.last.number)):
+    if not _extends(pages, secret, known, min(last, known.last.number), turn):
         raise RefusedError("it is another ledger than the one that was opened; open it again.")
     return known
 
@@ -103,7 +104,7 @@ def _resumed(bodies: list[dict[str, Any]], last: Row) -> Accountant:
         raise RefusedError(OTHER_VERSION) from None
 
 
-def _extends(pages: Pages, secret: Secret, start: Accountant, first: int) -> bool:
+def _extends(pages: Pages, secret: Secret, start: Accountant, first: int, turn: Turn) -> bool:
     """Enter the rows that came after those that an accountant has, if it has rows of this ledger.
 
     Args:
@@ -111,6 +112,7 @@ def _extends(pages: Pages, secret: Secret, start: Accountant, first: int) -> boo
         secret: The data set's secret.
         start: The accountant.
         first: The number of the row that is trusted; codes of all after it are computed. 0 for none.
+        turn: That of the side tables.
 
     Raises:
         RefusedError: The rows or the head cannot be trusted.
@@ -126,7 +128,7 @@ def _extends(pages: Pages, secret: Secret, start: Accountant, first: int) -> boo
         ours = ours or (known is not None and _same(row, known))
         if ours and (known is None or row.number > known.number):
             enter(draft, row)
-    head, turn = pages.head(), Turn.of(pages, secret)
+    head = pages.head()
     if chain.behind(secret, list(pages.rows(max(head.number, 1))), turn.behind, head):
         pages.adopt(chain.head(secret, last, turn.number, turn.code))
     if ours and draft is not start:

@@ -60,9 +60,9 @@ class Transaction:
         self._pages, self._secret = pages, secret
         self._pending: list[Row] = []
         self._changes: list[Change] = []
-        self.before = caught_up(pages, secret, known)
-        self.accountant = self.before.draft()
         self._turn = Turn.of(pages, secret)
+        self.before = caught_up(pages, secret, known, self._turn)
+        self.accountant = self.before.draft()
 
     def replayed(self) -> list[Entry]:
         """All rows, from the first, each of which is verified and entered again; side tables are verified too.

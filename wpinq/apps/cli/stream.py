@@ -30,7 +30,6 @@ from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
 from wpinq.sources.columns import parse_columns
 from wpinq.sources.form import Words
-from wpinq.streaming.shared.journal import HeldError
 
 if TYPE_CHECKING:
     from wpinq.apps.cli.inputs import Input
@@ -204,14 +203,16 @@ class Stream:
         )  # fmt: skip
 
     @contextmanager
-    def kept(self, keep: int) -> Iterator[tuple[Live, Callable[[], bool]]]:
-        """The live source, once this process keeps it, and what sends the records of one epoch.
+    def kept(self, keep: int) -> Iterator[Live]:
+        """The live source, once this process keeps it.
 
         While another process keeps a stream of several, the workers of this one read for it.
 
         Raises:
             PlanError, SourceError: See `open`.
         """
+        from wpinq.streaming.shared.journal import HeldError
+
         with ExitStack() as ending:
             workers: Workers | None = None
             while True:
@@ -228,7 +229,7 @@ class Stream:
                 assert views._journal is not None  # noqa: S101  it is in a database
                 assert views._journal.parts is not None  # noqa: S101  it is in a database
                 ending.enter_context(closing(self._employed(views._journal.parts.home)))
-            yield views, self.feed(views)
+            yield views
 
     def _employed(self, home: Home) -> Workers:
         """Processes of this host that read for the stream."""

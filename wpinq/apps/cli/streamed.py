@@ -98,7 +98,7 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
     bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins_of.items()}
     keep, sinks = stream.epochs_held([item.span for item in windowed]), outputs.sinks(stream.taken())
-    with ending(stream.stop), stream.kept(keep) as (views, feed):
+    with ending(stream.stop), stream.kept(keep) as views:
         closed = 0 if views._journal is None else views._journal.closed
         notes = None if views._journal is None else views._journal.notes
         dataflow = KeptDataflow(notes, stream.digest, closed, whole=rehearsal.whole)
@@ -111,7 +111,7 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
             watched(views, outputs.metrics) as refresh,
             door(stream, outputs),
         ):
-            _go_on(feed, views, Answers(views, questions, delivery), outputs, refresh)
+            _go_on(stream, views, Answers(views, questions, delivery), outputs, refresh)
 
 
 def heard(data: Input) -> Appending:
@@ -181,11 +181,9 @@ def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
         endpoint.close()
 
 
-def _go_on(
-    feed: Callable[[], bool], views: Live, answers: Answers, outputs: Outputs, refresh: Callable[[], None]
-) -> None:
+def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs, refresh: Callable[[], None]) -> None:
     """Answer epoch after epoch, after those that a sink has not got."""
-    going = True
+    feed, going = stream.feed(views), True
     if views.epoch:
         _print(answers.latest(), outputs.lines)
     while going:

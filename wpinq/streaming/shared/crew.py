@@ -59,9 +59,15 @@ class Workers:
         while not self._stop.wait(PAUSE):
             with self._lock:
                 if not self._stop.is_set():
-                    self.processes = [
-                        process if process.poll() is None else self._started() for process in self.processes
-                    ]
+                    self.processes = [self._alive(process) for process in self.processes]
+
+    def _alive(self, process: subprocess.Popen[str]) -> subprocess.Popen[str]:
+        """A process, or another one in the place of one that has ended."""
+        if process.poll() is None:
+            return process
+        assert process.stdin is not None  # noqa: S101  it is a pipe
+        process.stdin.close()
+        return self._started()
 
     def _started(self) -> subprocess.Popen[str]:
         process = subprocess.Popen(  # noqa: S603  our own module

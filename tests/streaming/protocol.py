@@ -196,7 +196,7 @@ def search(rules: Rules = Rules(), most: int = 10**7) -> tuple[int, list[str]]:
     """Go through all states.
 
     Returns:
-        How many there are, and the steps to the first that is wrong, with what is wrong at the end; none where all hold.
+        How many there are, and the steps to the first that is wrong, with what is wrong; none where all hold.
     """
     begin = State()
     before: dict[State, tuple[State, str] | None] = {begin: None}

@@ -151,10 +151,8 @@ class Played:
             self.leave(index)
             self.ends("keeper")
             journal = SharedJournal(self.home, self.ledger, 10**6)
-            positions: dict[str, Any] = {}
-            for _, positions in journal.read():
-                pass
-            journal.parts.resume(positions.get("parts", {}))
+            known = [positions for _, positions in journal.read()]
+            journal.parts.resume(known[-1].get("parts", {}) if known else {})
             self.keepers[index], self.taken[index] = journal, []
         elif what == "take":
             with closing(self.keepers[index].parts.take()) as parts:

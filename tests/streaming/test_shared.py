@@ -260,7 +260,7 @@ def test_what_the_database_holds_says_nothing_of_records(shared):
             b"marker"
             not in repr([[bytes(c) if isinstance(c, memoryview) else c for c in row] for row in rows]).encode()
         )
-    assert b"marker-note" == shared.views._journal.notes.read("note")
+    assert shared.views._journal.notes.read("note") == b"marker-note"
     assert repr(shared.home).find(shared.home.key.hex()) < 0
 
 
@@ -334,7 +334,7 @@ def test_what_cannot_be_shared_is_refused_before_anything_is_charged(shared_ledg
         assert why in capsys.readouterr().err
     with pytest.raises(wpinq.PlanError, match="another database"):
         wpinq.live(COLUMNS, 1, ledger=shared_ledger, recover=shared_ledger.replace("=views", "=other"), secret=SECRET)
-    with closing(wpinq.live(COLUMNS, 1)) as views, pytest.raises(wpinq.PlanError, match="follow\\(workers=...\\)"):
+    with closing(wpinq.live(COLUMNS, 1)) as views, pytest.raises(wpinq.PlanError, match=r"follow\(workers=\.\.\.\)"):
         views.follow(path, workers=2)
     with closing(wpinq.live(COLUMNS, 1, ledger=shared_ledger, recover=shared_ledger, secret=SECRET)) as views:
         for number in (-1, 257):

@@ -217,7 +217,7 @@ def printed(node):
 
 def test_there_is_a_sample_of_each_step():
     missing = [one.__name__ for one in KINDS if one not in NODES]
-    assert not missing, f"{missing}: a plan with each in `samples` above, or a line in tests/algebra.py"
+    assert not missing, f"{missing}: a plan with each in `samples` above, or a line in wpinq/testing/checks/steps.py"
     assert len({one.__qualname__ for one in KINDS}) == len(KINDS), "a fingerprint calls a step by its name"
 
 

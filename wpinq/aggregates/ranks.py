@@ -169,8 +169,17 @@ class ChargedRanks(ChargedQuery):
 
     def answer(self, where: Groups | None = None, index: int = 0) -> Answer:
         """What is told of one statistic, for its groups or others of the same columns, answered from the same run."""
+        return self.made_of(where, lambda numbers: numbers[:, index])
+
+    def made_of(self, where: Groups | None, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Answer:
+        """What a function makes of all statistics of each group, such as the distance of two quantiles.
+
+        Args:
+            where: As in `answer`.
+            function: Takes an array of groups, statistics, and answer and both ends; gives answer and ends by group.
+        """
         ranks = self._of(where)
-        return ranks._answer(lambda: ranks._where.released(*ranks._all()[:, index].T), many=bool(ranks._where.by))
+        return ranks._answer(lambda: ranks._where.released(*function(ranks._all()).T), many=bool(ranks._where.by))
 
     def answers(self, shares: Sequence[Fraction], indices: Sequence[int]) -> Answer:
         """What is told of some statistics: a row for each share in each group."""

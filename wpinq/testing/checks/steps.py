@@ -6,7 +6,7 @@ from one line here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -105,3 +105,52 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "group_by: whole": lambda c: c.group_by("a", lambda group: sum(b for _, b in group), {"b": int}, whole=True),
 }
 """These take whole weights only."""
+PRICES: Mapping[str, tuple[int | Fraction, ...]] = {
+    **dict.fromkeys(["limit", "limit: function", "flat_map: whole", *WHOLE], (2,)),
+    **dict.fromkeys(["semijoin", "semijoin: function", "antijoin"], (2, 1)),
+    **dict.fromkeys(["join_rows", "join_rows: whole", "join_rows: left, result"], (2, 4)),
+    "join_rows: left": (2, 8),
+}
+"""Stabilities that are not 1, said a second time."""
+CALLS: dict[str, Callable[[Any], tuple[Callable[..., Any], dict[str, Any]]]] = {
+    "map": lambda views: (views.map, {"function": "page", "columns": ["p"]}),
+    "filter": lambda views: (views.filter, {"predicate": "page='a'"}),
+    "flat_map": lambda views: (
+        views.flat_map,
+        {"function": lambda page: [page], "columns": ["p"], "at_most": 2, "whole": False},
+    ),
+    "group_by": lambda views: (views.group_by, {"key": "page", "reduce": len, "columns": ["c"], "whole": False}),
+    "join": lambda views: (views.join, {"other": views, "on": "page", "at_most": None, "columns": None}),
+    "join_rows": lambda views: (
+        views.limit("page").join_rows,
+        {"other": views.limit("page"), "on": "page", "columns": None},
+    ),
+    "semijoin public": lambda views: (views.semijoin, {"other": pl.DataFrame({"page": ["a"]}), "on": "page"}),
+    "join public": lambda views: (
+        views.join,
+        {
+            "other": pl.DataFrame({"page": ["a"], "n": [1]}),
+            "on": "page",
+            "how": "left",
+            "columns": None,
+            "result": None,
+        },
+    ),
+    "join two": lambda views: (views.join, {"other": views, "left": "page", "right": "user", "at_most": 3}),
+    "semijoin": lambda views: (views.semijoin, {"other": views, "on": "page"}),
+    "antijoin": lambda views: (views.antijoin, {"other": views, "left": "page", "right": "user"}),
+    "limit": lambda views: (views.limit, {"key": "page", "at_most": 1}),
+    "partition": lambda views: (views.partition, {"key": "page", "parts": ["a", "b"]}),
+    "window": lambda views: (views.window, {"length": "1h", "at": "at", "zone": None}),
+    "shave": lambda views: (views.shave, {"thickness": 1, "name": "index"}),
+    "shave by": lambda views: (views.shave, {"thickness": lambda n: n, "name": "index", "step": 1}),
+    "distinct": lambda views: (views.distinct, {"at_most": 1}),
+    "concat": lambda views: (views.concat, {"other": views}),
+    "union": lambda views: (views.union, {"other": views}),
+    "intersect": lambda views: (views.intersect, {"other": views}),
+    "subtract": lambda views: (views.subtract, {"other": views}),
+}  # fmt: skip
+"""Each operator with arguments that it takes, of records with user, page, x, n and at; `at_most` is of people.
+
+`tests/attacks/test_odd_arguments.py` exchanges them.
+"""

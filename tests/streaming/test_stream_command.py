@@ -154,7 +154,7 @@ def test_standard_input_is_read_in_the_declared_format(monkeypatch, tmp_path, ca
         (["--format", "parquet", "--budget", "1"], "no format of lines"),
         (["--format", "csv", "--budget", "1"], "need names"),
         (["--table", "t", "--budget", "1"], "no database"),
-        (["--processes", "2", "--budget", "1"], "one topic of Kafka"),
+        (["--processes", "2", "--budget", "1"], "--workers lets several"),
         (["--budget", "600", "--columns", "who"], "no column"),
         (["--budget", "600", "--recover", "keep"], "--ledger"),
         (["--budget", "600", "--data-version", "1"], "no version"),

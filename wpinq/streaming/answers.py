@@ -22,8 +22,8 @@ from wpinq.core.records.bins import bin_frame
 from wpinq.core.records.log import Log
 from wpinq.core.runs.timeline import Timeline
 from wpinq.errors import NotReadyError, PlanError
+from wpinq.streaming.epoch_store import EpochStore
 from wpinq.streaming.ingest_stats import late
-from wpinq.streaming.journal import Journal
 from wpinq.streaming.sinks import Release, open_sinks, row_key
 from wpinq.streaming.sinks.delivery import Delivery
 
@@ -133,7 +133,7 @@ class Stream(Protocol):
 
     _data: DataSet
     _log: Timeline
-    _journal: Journal | None
+    _journal: EpochStore | None
 
     @property
     def epoch(self) -> int:
@@ -187,8 +187,8 @@ class Answers:
             bin_frame(items, measurements[name].node.schema)
         questions = Questions(views._data.version, measurements, chosen, {})
         sinks = open_sinks([to] if isinstance(to, str) else to, "answers(to=...)")
-        keep, directory = views._log.keep or sys.maxsize, None if views._journal is None else views._journal.place
-        delivery = Delivery(sinks, questions.stream, directory, keep, stop=threading.Event(), tell=warnings.warn)
+        keep, notes = views._log.keep or sys.maxsize, None if views._journal is None else views._journal.notes
+        delivery = Delivery(sinks, questions.stream, notes, keep, stop=threading.Event(), tell=warnings.warn)
         return cls(views, questions, delivery)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:

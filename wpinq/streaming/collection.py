@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from wpinq.arguments import MAPPING, NAMES, PATH, instance, takes
+from wpinq.arguments import MAPPING, NAMES, NOTHING, PATH, WHOLE, instance, takes
 from wpinq.collection import Collection
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.operators.contribution.sample import bounded
@@ -20,13 +20,13 @@ from wpinq.core.plan.node import Node
 from wpinq.core.records.log import Epoch
 from wpinq.core.runs.compaction import covers, merge, mergeable
 from wpinq.core.runs.timeline import Timeline
-from wpinq.errors import EngineError, SourceError
+from wpinq.errors import EngineError, PlanError, SourceError
 from wpinq.failures import redacted
 from wpinq.sources.form import Words
+from wpinq.streaming.epoch_store import EpochStore
 from wpinq.streaming.file_tail import Growing
 from wpinq.streaming.frames import Positions
 from wpinq.streaming.ingest_stats import Received
-from wpinq.streaming.journal import Journal
 from wpinq.streaming.kafka import Followed, Topic
 from wpinq.streaming.running import TORN, Running
 from wpinq.streaming.sent import frames, stored_time, takes_back
@@ -34,7 +34,12 @@ from wpinq.streaming.sent import frames, stored_time, takes_back
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement
     from wpinq.streaming.answers import Answers
+    from wpinq.streaming.shared.crew import Workers
+    from wpinq.streaming.shared.home import Home
+    from wpinq.streaming.shared.parts import Parts
 
+PARTS = "parts"
+"""The name of what workers have read, among positions."""
 KAFKA = "kafka "  # what names of topics begin with
 
 
@@ -59,9 +64,10 @@ class Live(Collection):
         "_resumed",
         "_resuming",
         "_running",
+        "_workers",
     )  # fmt: skip
 
-    def __init__(self, records: Node, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None) -> None:
+    def __init__(self, records: Node, log: Timeline, lateness: dt.timedelta | None, journal: EpochStore | None) -> None:
         super().__init__(bounded(records))
         self._data, self._log, self._lateness = origin(records).data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}
@@ -70,7 +76,8 @@ class Live(Collection):
         self._journal, self._resumed, self._resuming = journal, journal is None, False
         self._positions: Positions = {}
         self._lock, self._running = threading.RLock(), Running(self._data, log)
-        self._end = weakref.finalize(self, _closed, self._running, journal, self._followed)
+        self._workers: dict[str, Workers] = {}
+        self._end = weakref.finalize(self, _closed, self._running, journal, self._followed, self._workers)
 
     @property
     def epoch(self) -> int:
@@ -114,10 +121,10 @@ class Live(Collection):
                 self._received.take(frame)
                 self._log.send(frame, back=back)
 
-    @takes(source=PATH | instance("a topic", Topic))
+    @takes(source=PATH | instance("a topic", Topic), workers=WHOLE | NOTHING)
     def follow(
         self, source: str | os.PathLike[str] | Topic, *, format: str | None = None, separator: str | None = None,  # noqa: A002
-        decimal: str | None = None, encoding: str | None = None,
+        decimal: str | None = None, encoding: str | None = None, workers: int | None = None,
     ) -> None:  # fmt: skip
         """Add what has come to files, or to a topic of Kafka, since they were last followed.
 
@@ -125,9 +132,11 @@ class Live(Collection):
             source: A path or pattern of `.log` (of web servers), `.csv`, `.tsv`, `.txt` or `.jsonl` files, of which
                 whole lines are read; one that was cut is read again. Or a topic that `wpinq.kafka(...)` names.
             format, separator, decimal, encoding: The form of files, as `protect` explains it.
+            workers: Of a stream that is kept in the database of its ledger: how many processes of this host read for it
+                from the first call on, 1 by default; 0 leaves it to those of others.
 
         Raises:
-            PlanError: It is neither a path nor a topic.
+            PlanError: It is neither a path nor a topic, or there are workers and the stream is not in a database.
             SourceError: There is no such file or topic, or its columns are not those of the source.
             EngineError: The dataflow has failed or was closed.
         """
@@ -135,6 +144,12 @@ class Live(Collection):
         with self._lock:
             self._check()
             form = Words(format=format, separator=separator, decimal=decimal, encoding=encoding)
+            if self._journal is not None and self._journal.parts is not None:
+                self._employ(self._journal.parts.home, source, form, 1 if workers is None else workers)
+                self._take(self._journal.parts)
+                return
+            if workers is not None:
+                raise PlanError("follow(workers=...): give ledger= and recover= the URL of one database.")
             following = self._following(source, form)
             self._looked = self._looked or time.time_ns()  # what is written from now on may not be read
             before = following.offered
@@ -165,6 +180,8 @@ class Live(Collection):
             epoch = self._log.ready(self._clock() if until is None else stored_time(until))
             if self._journal is not None:
                 self._positions |= {name: item.positions() for name, item in self._followed.items()}
+                if self._journal.parts is not None:
+                    self._positions[PARTS] = self._journal.parts.positions()
                 self._running.tear()  # an interrupt leaves an epoch that is written and not closed
                 try:
                     self._journal.append(epoch, self._positions)
@@ -249,6 +266,8 @@ class Live(Collection):
             for epoch, positions in self._journal.read():
                 self._positions = positions
                 self._close(epoch)
+            if self._journal.parts is not None:
+                self._journal.parts.resume(self._positions.get(PARTS, {}))
             self._resumed, self._resuming = True, False
 
     def _following(self, source: str | os.PathLike[str] | Topic, form: Words) -> Growing | Followed:
@@ -262,6 +281,20 @@ class Live(Collection):
                 files = [told for other, told in self._positions.items() if not other.startswith(KAFKA)]
                 self._followed[name] = Growing(name, schema, files, others, **form)
         return self._followed[name]
+
+    def _employ(self, home: Home, source: str | os.PathLike[str] | Topic, form: Words, number: int) -> None:
+        """Let processes of this host read a source for the stream, where they do not yet."""
+        from wpinq.streaming.shared.crew import employed
+
+        name = str(source)
+        if number and name not in self._workers:
+            self._workers[name] = employed(home, source, form, number)
+
+    def _take(self, parts: Parts) -> None:
+        """Add what workers have read."""
+        for part in parts.take():
+            self._received.add(**part.received.facts)
+            self._log.add(part.frame)
 
     def _close(self, epoch: Epoch) -> None:
         self._looked = None
@@ -288,12 +321,20 @@ class Live(Collection):
 
     def _clock(self) -> int | None:
         """The time by which windows close: the lateness before the first look at what is followed, or before now."""
-        late, looked = self._lateness, self._looked or time.time_ns()
-        return None if late is None else looked // 1000 - late // dt.timedelta(microseconds=1)
+        looked: int | None = (self._looked or time.time_ns()) // 1000
+        if self._journal is not None and self._journal.parts is not None:
+            looked = self._journal.parts.looked
+        late = self._lateness
+        return None if late is None or looked is None else looked - late // dt.timedelta(microseconds=1)
 
 
-def _closed(running: Running, journal: Journal | None, followed: Mapping[str, Growing | Followed]) -> None:
+def _closed(
+    running: Running, journal: EpochStore | None, followed: Mapping[str, Growing | Followed],
+    workers: Mapping[str, Workers],
+) -> None:  # fmt: skip
     running.close()
+    for some in workers.values():
+        some.close()
     for item in followed.values():
         item.close()
     if journal is not None:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -75,14 +74,14 @@ def opened_epoch(key: bytes, number: int | None, chain: bytes, frame: bytes) -> 
     return Epoch(pl.read_ipc_stream(io.BytesIO(content[size:])), watermark, merged), positions
 
 
-def numbered(key: bytes, file: int, merged: Merged | None) -> Iterator[tuple[int, tuple[Epoch, Positions]]]:
-    """The epochs of a file with their numbers; of merged ones that of the last.
+def numbered(key: bytes, kept: Iterator[bytes], merged: Merged | None) -> Iterator[tuple[int, tuple[Epoch, Positions]]]:
+    """The epochs of frames with their numbers; of merged ones that of the last.
 
     Raises:
         SourceError: One is damaged.
     """
     chain, number = b"", -1
-    for index, frame in enumerate(frames(file)):
+    for index, frame in enumerate(kept):
         whole = merged if index == MERGED else None
         number = number + 1 if whole is None else whole.last
         if number:
@@ -90,19 +89,25 @@ def numbered(key: bytes, file: int, merged: Merged | None) -> Iterator[tuple[int
         chain = chained(chain, frame)
 
 
-def rewritten(  # noqa: PLR0917
-    draft: Path, key: bytes, file: int, merged: Merged | None, last: int, make: Callable[[Iterator[Epoch]], Epoch]
-) -> bytes:
-    """Write a file as another one is, with the epochs from the second on up to one as a single one, durably.
+def rewritten(
+    key: bytes, kept: Callable[[], Iterator[bytes]], merged: Merged | None, last: int,
+    make: Callable[[Iterator[Epoch]], Epoch],
+) -> Iterator[tuple[bytes, int]]:  # fmt: skip
+    """Frames as they are, with the epochs from the second on up to one as a single one.
+
+    Args:
+        kept: Gives them as they are, each time it is called.
+        merged: What is known of the epochs that are merged already.
+        last: The last that is to be merged.
+        make: Makes it of the epochs from the first on.
 
     Returns:
-        The code for all its frames.
+        The frames, each with the number of its (last) epoch.
 
     Raises:
-        OSError: It cannot be written.
         SourceError: An epoch is damaged.
     """
-    reading, before, chain = numbered(key, file, merged), frames(file), b""
+    reading, before, chain = numbered(key, kept(), merged), kept(), b""
     positions: list[Positions] = []
 
     def first() -> Iterator[Epoch]:
@@ -112,20 +117,17 @@ def rewritten(  # noqa: PLR0917
             if number == last:
                 return
 
-    def rest() -> Iterator[bytes]:
-        yield next(before)
-        yield next(before)
-        yield sealed_epoch(key, last, chain, make(first()), *positions)
-        for number, (epoch, then) in reading:
-            yield sealed_epoch(key, number, chain, epoch, then)
-
-    with open(draft, "wb", opener=lambda path, how: os.open(path, how | os.O_NOFOLLOW, 0o600)) as out:
-        for frame in rest():
-            out.write(framed(frame))
-            chain = chained(chain, frame)
-        out.flush()
-        os.fsync(out.fileno())
-    return chain
+    for number in range(MERGED):
+        frame = next(before)
+        chain = chained(chain, frame)
+        yield frame, number
+    frame = sealed_epoch(key, last, chain, make(first()), *positions)
+    chain = chained(chain, frame)
+    yield frame, last
+    for number, (epoch, then) in reading:
+        frame = sealed_epoch(key, number, chain, epoch, then)
+        chain = chained(chain, frame)
+        yield frame, number
 
 
 def _name(number: int | None, chain: bytes) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -34,6 +36,17 @@ class Received:
         """Count records."""
         self.records += frame.height
         self.nulls.update({column.name: column.null_count() for column in frame.get_columns()})
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        return {"offered": self.offered, "records": self.records, "nulls": dict(self.nulls)}
+
+    def add(self, offered: int, records: int, nulls: Mapping[str, int]) -> None:
+        """Add what another process has counted."""
+        self.offered += offered
+        self.records += records
+        self.nulls.update(nulls)
 
 
 def late(window: Window, log: Log, epoch: int) -> int | None:

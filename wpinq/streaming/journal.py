@@ -23,6 +23,7 @@ from pathlib import Path
 from wpinq.core.records.log import Epoch, Merged
 from wpinq.errors import EngineError, SourceError
 from wpinq.storage import opened, private, sealed, settle, write
+from wpinq.streaming.epoch_store import refuse_short
 from wpinq.streaming.frames import (
     MERGED,
     SIZE,
@@ -37,6 +38,7 @@ from wpinq.streaming.frames import (
     sizes,
 )
 from wpinq.streaming.head import Head, durable
+from wpinq.streaming.notes import FolderNotes
 
 NAME, NEXT = "epochs", "epochs.next"
 EVERY = 100
@@ -54,13 +56,14 @@ class Journal:
     Attributes:
         version: Names the data; it is the same as long as the directory is.
         merged: What is known of the epochs that are merged; None where none are.
+        notes: What programs keep beside them.
 
     Raises:
         SourceError: It belongs to something else, was put back from a copy, is in use, or cannot be used.
     """
 
     def __init__(self, place: Path, head: Path, key: bytes) -> None:
-        self.place, self._key = place, key
+        self.place, self._key, self.notes = place, key, FolderNotes(place)
         with _said(place), ExitStack() as opening:
             private(place)
             path = place / NAME
@@ -77,13 +80,18 @@ class Journal:
             opening.pop_all()
 
     @property
+    def parts(self) -> None:
+        """None: one process reads the stream."""
+        return
+
+    @property
     def closed(self) -> int:
         """How many epochs are kept."""
         return self._number
 
     def read(self) -> Iterator[tuple[Epoch, Positions]]:
         """The closed epochs, in order."""
-        return (epoch for _, epoch in numbered(self._key, self._file.fileno(), self.merged))
+        return (epoch for _, epoch in numbered(self._key, frames(self._file.fileno()), self.merged))
 
     def append(self, epoch: Epoch, positions: Positions) -> None:
         """Write down an epoch, durably, before it is closed.
@@ -109,11 +117,7 @@ class Journal:
     def long(self, last: int) -> bool:
         """Whether it is time to merge the epochs up to one: they take more space than what would stay as it is."""
         done = 1 if self.merged is None else self.merged.last
-        if self._number % EVERY or last < done + EVERY:
-            return False
-        first, lengths = MERGED + (self.merged is not None), list(sizes(self._file.fileno()))
-        some = sum(lengths[first : first + last - done])
-        return some > sum(lengths) - some
+        return due(self._number, done, last, lambda: list(sizes(self._file.fileno())))
 
     def merge(self, last: int, make: Callable[[Iterator[Epoch]], Epoch]) -> None:
         """Replace the epochs from the second on up to one by a single one; where there is no room, leave them.
@@ -125,9 +129,14 @@ class Journal:
         Raises:
             EngineError: They may have been replaced or not; a restart sees which.
         """
-        draft = self.place / NEXT
+        draft, chain = self.place / NEXT, b""
         try:
-            chain = rewritten(draft, self._key, self._file.fileno(), self.merged, last, make)
+            with open(draft, "wb", opener=lambda path, how: os.open(path, how | os.O_NOFOLLOW, 0o600)) as out:
+                for frame, _ in rewritten(self._key, lambda: frames(self._file.fileno()), self.merged, last, make):
+                    out.write(framed(frame))
+                    chain = chained(chain, frame)
+                out.flush()
+                os.fsync(out.fileno())
             settle(self.place)
         except OSError:
             draft.unlink(missing_ok=True)
@@ -248,15 +257,24 @@ def open_journal(recover: str | os.PathLike[str], head: Path, key: bytes, keep: 
         SourceError: Fewer epochs are left by themselves; or see `Journal`.
     """
     result = Journal(Path(recover), head, key)
-    left = result.closed - result.merged.last if result.merged is not None else None
-    if left is not None and (keep is None or 2 * keep > left):
-        result.close()
-        raise SourceError(
-            f"--recover {os.fspath(recover)}: all epochs but the last {left} are merged, and keep={keep} needs "
-            f"{'all' if keep is None else f'the last {2 * keep}'} by themselves; give keep={left // 2} or fewer (in a "
-            "command windows, --lateness and --every say how many they need), or a new directory. Nothing was charged."
-        )
+    refuse_short(result, f"--recover {os.fspath(recover)}", keep)
     return result
+
+
+def due(number: int, done: int, last: int, lengths: Callable[[], list[int]]) -> bool:
+    """Whether it is time to merge the epochs up to one: they take more space than what would stay as it is.
+
+    Args:
+        number: How many are closed.
+        done: Up to which they are merged; 1 where none are.
+        last: That one.
+        lengths: Gives the sizes of all frames.
+    """
+    if number % EVERY or last < done + EVERY:
+        return False
+    first, each = MERGED + (done > 1), lengths()
+    some = sum(each[first : first + last - done])
+    return some > sum(each) - some
 
 
 def _head(number: int, chain: bytes) -> bytes:

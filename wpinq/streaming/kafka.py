@@ -124,14 +124,29 @@ class Followed:
 
     def __init__(self, topic: Topic, schema: Schema, positions: Mapping[str, int] | None = None) -> None:
         self._topic, self._schema, self._read = topic, schema, read_as(topic.form)
-        self._fields = Schema(tuple(column for column in schema if column.name != topic.arrived))
-        _check(topic, schema, self._fields)
+        self._fields = check_columns(topic, schema)
         self._offsets = dict(positions or {})
         self._consumer, self._watch = _connect(topic), _connect(topic)  # one that reads makes its other questions wait
         self._partitions: dict[int, str] = {}
+        self._only: frozenset[str] | None = None
         self._silent: dict[str, tuple[int, float]] = {}
         self._heard = False
         self.offered = 0
+
+    def partitions(self) -> list[str]:
+        """The partitions that the topic has by now.
+
+        Raises:
+            SourceError: The broker does not answer, or holds no such topic.
+        """
+        with _said(self._topic):
+            return [self._name(number) for number in _partitions(self._topic, self._watch)]
+
+    def assign(self, positions: Mapping[str, int | None]) -> None:
+        """Read these partitions alone from now on, each from an offset on; None is its first message."""
+        self._only = frozenset(positions)
+        self._offsets = {name: offset for name, offset in positions.items() if offset is not None}
+        self._partitions, self._silent = {}, {}
 
     def positions(self) -> dict[str, int]:
         """The offset of the next message of each partition."""
@@ -169,7 +184,8 @@ class Followed:
         """The partitions that hold messages which were not read, each with the offset up to which there are some."""
         from confluent_kafka import TopicPartition
 
-        listed = {number: f"{number}-{self._topic.topic}" for number in _partitions(self._topic, self._watch)}
+        known = {number: self._name(number) for number in _partitions(self._topic, self._watch)}
+        listed = {number: name for number, name in known.items() if self._only is None or name in self._only}
         ends = {}
         for number, name in listed.items():
             partition = TopicPartition(self._topic.topic, number)
@@ -188,6 +204,9 @@ class Followed:
             )
             self._partitions = listed
         return ends
+
+    def _name(self, partition: int) -> str:
+        return f"{partition}-{self._topic.topic}"
 
     def _go_on(self, events: list[Any], ends: dict[str, int]) -> None:
         """Note how far partitions were read, after what they sent was taken; no more is awaited of those at their end.
@@ -241,10 +260,15 @@ def _partitions(topic: Topic, consumer: Any) -> list[int]:
     return sorted(result.partitions)
 
 
-def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
-    """Refuse columns that no message can fill."""
+def check_columns(topic: Topic, schema: Schema) -> Schema:
+    """The columns that are read from messages, of those that are wanted.
+
+    Raises:
+        SourceError: There is one that no message can fill.
+    """
     from wpinq.sources.text.json import check_keys
 
+    fields = Schema(tuple(column for column in schema if column.name != topic.arrived))
     where = f"kafka topic {topic.topic!r}"
     if any(column.kind is Kind.ANY for column in schema):
         raise SourceError(f"{where}: columns of messages need types; write columns={{'user': 'text', ...}}.")
@@ -259,6 +283,7 @@ def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
         raise SourceError(
             f"{where}: the columns of these logs are {', '.join(log.kinds)}, with the types that they have."
         )
+    return fields
 
 
 def _connect(topic: Topic) -> Any:

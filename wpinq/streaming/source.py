@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NOTHING, PATH, described, instance, takes
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Asked, Ledger, address, wording
+from wpinq.core.ledger.address import Address
 from wpinq.core.operators.contribution.preprocess import before
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Source
@@ -22,7 +24,10 @@ from wpinq.exact import Amount
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
 from wpinq.streaming.collection import Live
+from wpinq.streaming.epoch_store import EpochStore, refuse_short
 from wpinq.streaming.journal import open_journal
+from wpinq.streaming.shared.home import Home
+from wpinq.streaming.shared.journal import SharedJournal
 
 if TYPE_CHECKING:
     from wpinq.core.ledger.secret import Secret
@@ -70,15 +75,17 @@ def live(
             plans that were measured before can be measured again; a window can be observed while the epoch that closed
             it is among the last ones, and counts what was sent in as many epochs up to that one; and a continual
             measurement can be observed at the last ones.
-        recover: A directory in which each epoch is kept, encrypted, before anything is answered from it. A process
-            that is killed loses the open epoch alone. The next one, with the same arguments, takes in the closed epochs
-            when it first sends, follows or advances, so what it measures before that is what was measured at the very
-            beginning: it costs nothing again and has the same answers. Followed files and topics are read on from where
-            the last closed epoch ended. It needs a ledger. The directory is read through at a restart, and grows by
-            some bytes a record for ever; with `keep` epochs that are no longer held are merged to what continual
-            measurements have counted of them (`core/runs/compaction.py`), so it grows with the different records in
-            the columns that those read, and of people with the records that are kept of each. What is added to the
-            measurements after that can read no other columns, and `keep` can be no more than twice what it was.
+        recover: The URL of the ledger, where that is in PostgreSQL: epochs are kept in its database, and several
+            processes on one host or many read the stream (`follow(workers=...)`), of which one at a time keeps it and
+            answers. Or a directory in which each epoch is kept, encrypted, before anything is answered from it. A
+            process that is killed loses the open epoch alone. The next one, with the same arguments, takes in the
+            closed epochs when it first sends, follows or advances, so what it measures before that is what was measured
+            at the very beginning: it costs nothing again and has the same answers. Followed files and topics are read
+            on from where the last closed epoch ended. It needs a ledger. The directory is read through at a restart,
+            and grows by some bytes a record for ever; with `keep` epochs that are no longer held are merged to what
+            continual measurements have counted of them (`core/runs/compaction.py`), so it grows with the different
+            records in the columns that those read, and of people with the records that are kept of each. What is added
+            to the measurements after that can read no other columns, and `keep` can be no more than twice what it was.
         retractions: Whether records can be taken back, `send(records, weight=-1)`. The guarantee is then about whether
             and when a record was there: neighbours differ in the history of one record that comes and goes (and may
             come again), or of one that is only taken back; of people in all that one person sent and took back. An
@@ -104,7 +111,7 @@ def live(
 
     Raises:
         SourceError: The columns are not declared well, or the directory belongs to another data set, was put back from
-            a copy, or is in use.
+            a copy, or is in use, or another process keeps the stream in the database.
         PlanError: `keep` is no whole number above zero, or `lateness` no timedelta from zero on, or there is a
             directory and no ledger.
         ExactnessError: The budget is not a finite number above zero.
@@ -136,15 +143,39 @@ def live(
         raise PlanError("live(unit=...): records of a stream name the person themselves; through= is for tables.")
     if unit.whole:
         raise PlanError("live(unit=...): a stream needs a bound: users(COLUMN, at_most=20), or shared=True.")
+    database = None if recover is None or place is None else _database(recover, place)
     asked = Asked.of("live", budget, delta, rho, accounting)
     first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
     book = Ledger.open(place, name=name, unit=unit.whom, terms=asked, secret=secret)
     LIMIT.beside(place)
-    journal = None
+    journal: EpochStore | None = None
     if recover is not None and place is not None:
-        key = book.secret.derive("journal", name, unit.text, repr(log.schema), retractions)
-        journal = open_journal(recover, place.with_name(place.name + ".live"), key, keep)
+        words = name, unit.text, repr(log.schema), retractions
+        key = book.secret.derive("journal", *words)
+        if database is not None:
+            code = book.secret.derive("stream", book.identity, *words, size=16).hex()
+            journal = SharedJournal(Home(database, code, log.schema, key), book)
+            refuse_short(journal, "live(recover=...)", keep)
+        else:
+            journal = open_journal(recover, place.with_name(place.name + ".live"), key, keep)
         log.kept, log.merged = True, journal.merged
     version = os.urandom(16).hex() if journal is None else journal.version
     data = DataSet(log, book, name, f"live {version}", unit, before=first.said, retractions=retractions)
     return Live(first.over(Source(data)), log, lateness, journal)
+
+
+def in_database(ledger: str | os.PathLike[str] | None) -> bool:
+    """Whether a ledger is in a database, in which several processes can read one stream."""
+    return ledger is not None and address.address_of(address.ledger_path(ledger)) is not None
+
+
+def _database(recover: str | os.PathLike[str], place: Path) -> Address | None:
+    """The database that keeps a stream, which is that of its ledger; None where a directory does.
+
+    Raises:
+        PlanError: It is another one.
+    """
+    kept = address.address_of(address.ledger_path(recover))
+    if kept is not None and address.ledger_path(recover) != place:
+        raise PlanError("live(recover=...): names another database than ledger=; a stream is kept beside its ledger.")
+    return kept

@@ -38,6 +38,9 @@ from wpinq.query.derived import Derived
 EPSILON = 10**12
 DONE = {"answered": 0, "refused": 0, "raised there": 0}
 BOUNDS = {"n": (-9, 9), "x": (-9, 9)}
+OF_POSTGRESQL = ("concat(", "round(")
+"""Functions that wpinq reads as PostgreSQL does and DuckDB does not: of a boolean, and of a half."""
+BOTH = 2
 DATA = 40
 """Cases that ask the same tables."""
 LEAVES = {
@@ -341,7 +344,8 @@ def expected(case: Case) -> list[tuple[list[Any] | None, list[tuple[Any, ...]]]]
 def judge(case: Case) -> list[str]:
     """Compare the answer with those of databases."""
     answers = expected(case)
-    if not answers:
+    both = len([named for named, _ in answers if named != []]) == BOTH
+    if not answers or (not both and any(word in case.text for word in OF_POSTGRESQL)):
         DONE["raised there"] += 1
         return []
     for named, theirs in answers:  # whose keys may differ in the last digit of a number

@@ -121,7 +121,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
                       "chains", "steps", "show_loss", "explain", "functions"),
     "What it may cost": ("budget", "ledger", "delta", "rho", "ledger_delta", "ledger_rho", "accounting",
                          "repeat", "analyst"),
-    "A stream": ("follow", "every", "lateness", "keep", "recover", "to", "status", "metrics", "listen"),
+    "A stream": ("follow", "every", "lateness", "keep", "workers", "recover", "to", "status", "metrics", "listen"),
     "Where answers go": ("html", "title", "save", "json", "plot", "synthesize", "out", "processes", "index"),
     "An audit": ("itself", "minutes", "cases", "seconds"),
 }  # fmt: skip

@@ -209,6 +209,18 @@ Every = Annotated[
     float,
     typer.Option("--every", help="Seconds between the answers about a stream.", metavar="SECONDS", min=0.01),
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        help="Let this many processes of this host read a stream that is kept in the database of its ledger; start the "
+        "same command on other hosts, and one at a time answers.",
+        metavar="NUMBER",
+        min=1,
+        max=256,
+        show_default=False,
+    ),
+]
 Lateness = Annotated[
     float,
     typer.Option(

@@ -47,6 +47,7 @@ def run(
     every: options.Every = 60.0,
     lateness: options.Lateness = 60.0,
     keep: options.Keep = None,
+    workers: options.Workers = None,
     to: options.To = None,
     status: options.Status = None,
     metrics: options.Metrics = None,
@@ -64,11 +65,11 @@ def run(
 
         store = None if listen is None else heard(data)
         _refuse_of_stream(data, processes=data.engine is not None)
-        stream = Stream(data, script, budget, every, lateness, recover, keep)
+        stream = Stream(data, script, budget, every, lateness, recover, keep, workers)
         answer(stream, load(dataflow), texts, Outputs(json, to or (), status, metrics, listen, store))
         return
-    if misplaced := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status),
-                                                 ("--metrics", metrics)) if value]:  # fmt: skip
+    if misplaced := [option for option, value in (("--keep", keep), ("--workers", workers), ("--to", to),
+                                                 ("--status", status), ("--metrics", metrics)) if value]:  # fmt: skip
         raise PlanError(
             f"{misplaced[0]}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one)."
         )
@@ -153,7 +154,7 @@ def scripted(data: Input) -> ScriptProcesses | None:
     return data.engine if isinstance(data.engine, ScriptProcesses) else None
 
 
-ONE = "one process reads it; what comes from several hosts is sent to one topic of Kafka (wpinq/docs/live.md)"
+ONE = "--workers lets several processes read it, on one host or many (wpinq/docs/live.md)"
 OF_FILES = {
     "data-version": "what comes has no versions",
     "no-header": "a CSV file that grows needs its header",

@@ -14,7 +14,8 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -22,6 +23,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from wpinq.apps.cli.errors import say
 from wpinq.apps.cli.interrupt import interruptible
 from wpinq.apps.scripts.script import LIMITLESS, Dataflow, Rehearsal, rehearsed
 from wpinq.errors import PlanError, SourceError
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from wpinq.sources.text.csv import TextReader
     from wpinq.streaming import Live
     from wpinq.streaming.kafka import Topic
+    from wpinq.streaming.shared.crew import Workers
+    from wpinq.streaming.shared.home import Home
 
 BLOCK = 1 << 20
 WAITING = 64
@@ -42,6 +46,10 @@ NOTICE = 0.5
 """Seconds after which a stream without records sees that it shall end."""
 TOPIC = "kafka://"
 LINES = "-"
+AGAIN = 2.0
+"""Seconds after which a process that waits looks whether it may keep the stream."""
+LONGEST = 10.0
+"""Seconds between two looks of a worker, at most."""
 
 
 def streams(source: str, *, follow: bool) -> bool:
@@ -62,6 +70,8 @@ class Stream:
         lateness: Seconds after its end at which a window is closed.
         recover: Where closed epochs are kept for a restart.
         keep: For how many epochs what came is held; by default for as many as windows need.
+        workers: How many processes of this host read for a stream that is kept in the database of its ledger; None
+            where this process reads it alone.
         stop: Set when the process shall end.
     """
 
@@ -72,6 +82,7 @@ class Stream:
     lateness: float
     recover: Path | None
     keep: int | None = None
+    workers: int | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -181,14 +192,68 @@ class Stream:
         amount = None if self.budget is None else positive(self.budget, "--budget")
         if self.recover is not None and ledger is None:
             raise PlanError("--recover: give --ledger PATH too; one in memory is lost with the process.")
+        self._refuse_workers()
         if (topic := self.topic) is not None:
             reach(topic)
         return live(
             self.kinds(), ledger=ledger, name=self.data.name or name,
             lateness=dt.timedelta(seconds=self.lateness), unit=self.data.unit, where=self.data.where,
             derive=self.data.derive, keep=keep,
-            recover=self.recover, **self.data.promise(amount),
+            recover=self.recover if self.workers is None else ledger, **self.data.promise(amount),
         )  # fmt: skip
+
+    @contextmanager
+    def kept(self, keep: int) -> Iterator[Live]:
+        """The live source, once this process keeps it.
+
+        While another process keeps a stream of several, the workers of this one read for it.
+
+        Raises:
+            PlanError, SourceError: See `open`.
+        """
+        from wpinq.streaming.shared.journal import HeldError
+
+        with ExitStack() as ending:
+            workers: Workers | None = None
+            while True:
+                try:
+                    views = ending.enter_context(closing(self.open(keep)))
+                    break
+                except HeldError as held:
+                    if workers is None:
+                        say("Another process keeps this stream; this one reads for it, and takes over when it ends.")
+                        workers = ending.enter_context(closing(self._employed(held.home)))
+                    if self.stop.wait(AGAIN):
+                        raise
+            if workers is None and self.workers is not None:
+                assert views._journal is not None  # noqa: S101  it is in a database
+                assert views._journal.parts is not None  # noqa: S101  it is in a database
+                ending.enter_context(closing(self._employed(views._journal.parts.home)))
+            yield views
+
+    def _employed(self, home: Home) -> Workers:
+        """Processes of this host that read for the stream."""
+        from wpinq.streaming.shared.crew import employed
+
+        form = Words() if self.topic else self.data.words
+        return employed(home, self.topic or self.data.source, form, self.workers or 0, min(self.every / 2, LONGEST))
+
+    def _refuse_workers(self) -> None:
+        """Refuse workers of a stream that several processes cannot read.
+
+        Raises:
+            PlanError: It is one.
+        """
+        if self.workers is None:
+            return
+        from wpinq.streaming.source import in_database
+
+        if not in_database(self.data.ledger):
+            raise PlanError("--workers: give --ledger the URL of a PostgreSQL database, in which the stream is kept.")
+        if self.recover is not None:
+            raise PlanError("--recover: leave it out beside --workers, with which the ledger's database keeps epochs.")
+        if self.data.source == LINES:
+            raise PlanError("--workers: leave it out, standard input is read by one process; give files or a topic.")
 
     def _home(self) -> tuple[str, Path | None]:
         """The name of the data set and the place of its ledger where they were not given."""
@@ -219,7 +284,7 @@ def _look(views: Live, source: Topic | str, stream: Stream) -> bool:
     form = Words() if stream.topic else stream.data.words
     views.follow(
         source, format=form.get("format"), separator=form.get("separator"), decimal=form.get("decimal"),
-        encoding=form.get("encoding"),
+        encoding=form.get("encoding"), workers=None if stream.workers is None else 0,
     )  # fmt: skip
     return not ends
 

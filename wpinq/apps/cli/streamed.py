@@ -29,7 +29,7 @@ from wpinq.apps.cli.errors import say
 from wpinq.apps.cli.interrupt import ending
 from wpinq.apps.scripts.script import Dataflow, chosen
 from wpinq.errors import PlanError, SourceError, needs
-from wpinq.storage import appearing, write
+from wpinq.storage import appearing
 from wpinq.streaming.answers import Answers, Questions
 from wpinq.streaming.sinks import Release, Sink, open_sinks
 from wpinq.streaming.sinks.delivery import Delivery
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from wpinq.apps.cli.stream import Stream
     from wpinq.apps.serve.appending import Appending
     from wpinq.streaming import Live
+    from wpinq.streaming.notes import Notes
 
 OUT = "-"
 
@@ -97,16 +98,16 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
     bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins_of.items()}
     keep, sinks = stream.epochs_held([item.span for item in windowed]), outputs.sinks(stream.taken())
-    with closing(stream.open(keep)) as views, ending(stream.stop):
+    with ending(stream.stop), stream.kept(keep) as views:
         closed = 0 if views._journal is None else views._journal.closed
-        dataflow = KeptDataflow(stream.recover, stream.digest, closed, whole=rehearsal.whole)
+        notes = None if views._journal is None else views._journal.notes
+        dataflow = KeptDataflow(notes, stream.digest, closed, whole=rehearsal.whole)
         measurements = rehearsal.charge(views, dataflow.check)
         dataflow.keep(measurements)
         questions = Questions(views._data.version, measurements, bins, dataflow.since, LEVEL)
         say(protects_line(views._node))  # what is printed on standard output is answers alone
-        folder = stream.recover
         with (
-            closing(Delivery(sinks, questions.stream, folder, keep, stop=stream.stop, tell=say)) as delivery,
+            closing(Delivery(sinks, questions.stream, notes, keep, stop=stream.stop, tell=say)) as delivery,
             watched(views, outputs.metrics) as refresh,
             door(stream, outputs),
         ):
@@ -216,7 +217,7 @@ class KeptDataflow:
     """What a recovered stream measures, and since when.
 
     Args:
-        folder: The directory of the stream; None where nothing is kept.
+        notes: What is kept of the stream; None where nothing is.
         script: A digest of the script of this run.
         closed: How many epochs are kept.
         whole: Whether the script does nothing but measure, so that its questions are known before they are charged.
@@ -229,21 +230,22 @@ class KeptDataflow:
         PlanError: It is another script, whose questions are not known before they are charged.
     """
 
-    def __init__(self, folder: Path | None, script: bytes, closed: int, *, whole: bool) -> None:
-        self._path, self._script, self._closed = folder and folder / NAME, script.hex(), closed
+    def __init__(self, notes: Notes | None, script: bytes, closed: int, *, whole: bool) -> None:
+        self._notes, self._script, self._closed = notes, script.hex(), closed
         self._questions: dict[str, str] = {}
         self.since: dict[str, int] = {}
-        if self._path is None or not self._path.exists():
+        content = None if notes is None else notes.read(NAME)
+        if content is None:
             return
         try:
-            saved = json.loads(self._path.read_bytes())
+            saved = json.loads(content)
             self._same, self._questions, self.since = (
                 saved["script"] == self._script,
                 saved["questions"],
                 saved["since"],
             )
-        except (OSError, ValueError, LookupError, TypeError):
-            raise SourceError(f"--recover {folder}: its dataflow cannot be read; give a new directory.") from None
+        except (ValueError, LookupError, TypeError):
+            raise SourceError("--recover: the dataflow that is kept cannot be read; give a new directory.") from None
         if not self._same and not whole:
             raise PlanError(
                 "--recover: the script was changed, and observes while it measures, so what it will be charged for is "
@@ -273,15 +275,11 @@ class KeptDataflow:
             SourceError: It cannot be written.
         """
         self.since = {name: self.since.get(name, self._closed) for name in measurements}
-        if self._path is None:
+        if self._notes is None:
             return
         questions = {name: measurement.question for name, measurement in measurements.items()}
-        try:
-            write(
-                self._path, json.dumps({"script": self._script, "questions": questions, "since": self.since}).encode()
-            )
-        except OSError as error:
-            raise SourceError(f"--recover {self._path.parent}: {error.strerror}; it must be writable.") from None
+        content = {"script": self._script, "questions": questions, "since": self.since}
+        self._notes.write(NAME, json.dumps(content).encode())
 
 
 FOR = "the curator alone: counts of records are exact and no noise protects them; never publish them"

@@ -96,7 +96,7 @@ def _lots(
 ) -> Generator[Batch, None, None]:
     """Batches of a share, of about `BYTES_PER_LOT` bytes each, or more if they are counted; all counts leave once."""
     schema = read.data.reader.schema.select(read.columns)
-    frames = read.data.batches(schema.names, share=share, progress=progress)
+    frames = read.data.counted(schema.names, share=share, progress=progress)
     return _batched(_within(frames, CAPACITY // share[1], read.data.name), schema, counted)
 
 
@@ -129,10 +129,17 @@ def _within(frames: Iterator[pl.DataFrame], most: int, name: str) -> Iterator[pl
 
 
 def _gathered(frames: Iterator[pl.DataFrame]) -> Iterator[list[pl.DataFrame]]:
-    """Frames of about `BYTES_PER_LOT` bytes together, each lot until the next one is asked for."""
+    """Frames of about `BYTES_PER_LOT` bytes together, each lot until the next one is asked for.
+
+    Those of a lot all have weights, or none.
+    """
     waiting: list[pl.DataFrame] = []
     size = 0.0
     for frame in frames:
+        if waiting and waiting[0].width != frame.width:
+            yield waiting
+            waiting.clear()
+            size = 0.0
         waiting.append(frame)
         size += frame.estimated_size()
         if size >= BYTES_PER_LOT:

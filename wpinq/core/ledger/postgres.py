@@ -184,6 +184,12 @@ class PostgresPages:
         self._open = True
         return Head(*values)
 
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """For what is to be committed with an act: in the transaction that holds the lock."""
+        self._again()
+        return self._connection
+
     def _again(self) -> None:
         """Go on after a commit: nobody may have written meanwhile."""
         if not self._open and self._begun() != self._head:

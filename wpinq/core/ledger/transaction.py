@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from hmac import compare_digest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wpinq.core.ledger import chain
 from wpinq.core.ledger.accountant import Accountant, Entry
@@ -29,6 +29,9 @@ from wpinq.core.ledger.versions import Pin, name_of
 from wpinq.core.records.fields import encode
 from wpinq.errors import ChangedError, ExactnessError, InternalError, LedgerError
 from wpinq.exact import decimal
+
+if TYPE_CHECKING:
+    import psycopg
 
 CLOSED = (
     "this version of the data is closed: what was measured before cannot be reproduced from the data as they are now."
@@ -78,6 +81,15 @@ class Transaction:
         """The code of a row, which covers all rows before it; None where there is none."""
         row = next(iter(self._pages.rows(number)), None)
         return None if row is None or row.number != number else row.mac.hex()
+
+    @property
+    def database(self) -> psycopg.Connection[Any]:
+        """The connection of a ledger in a database: what is written there is committed with this act, or not at all."""
+        from wpinq.core.ledger.postgres import PostgresPages
+
+        if not isinstance(self._pages, PostgresPages):
+            raise InternalError("transaction: this ledger is in no database.")
+        return self._pages.connection
 
     @property
     def state(self) -> LedgerState:

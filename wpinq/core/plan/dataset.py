@@ -215,13 +215,32 @@ class DataSet:
             return self._compared(columns, share, progress)
         return self._held(columns, share, progress)
 
+    def counted(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The same, with weights where the source has counted equal rows of these columns.
+
+        Such a source (`sources/databases/counting.py`) is refused where it is not what it was when its version was
+        digested. Only where the unit is a record: a sample of a person's records is drawn by all of their columns.
+
+        Raises:
+            SourceError, ChangedError: As above.
+        """
+        count = getattr(self.reader, "counted", None)
+        if count is None or self.unit.column is not None or self.reader.steady is not Steady.FILES:
+            return self.batches(columns, share=share, progress=progress)
+        return self._canonical(count(columns, share=share, progress=progress), columns)
+
     def _held(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
     ) -> Iterator[pl.DataFrame]:
+        return self._canonical(self.reader.batches(columns, share=share, progress=progress), columns)
+
+    def _canonical(self, frames: Iterator[pl.DataFrame], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         from wpinq.core.records import canonical
 
         schema = self.reader.schema.select(columns)
-        for frame in self.reader.batches(columns, share=share, progress=progress):
+        for frame in frames:
             yield canonical.frame(frame, schema)
 
     def _compared(

@@ -89,6 +89,7 @@ class Log(HeldReader):
     _before: int | None = None
     _sent: list[pl.DataFrame] = field(default_factory=list)
     _taken_back: list[pl.DataFrame] = field(default_factory=list)
+    _counted_before: list[pl.DataFrame] = field(default_factory=list)
 
     @property
     def closed(self) -> int:
@@ -104,25 +105,31 @@ class Log(HeldReader):
         """Take in records for the epoch that is open, or take them back."""
         (self._taken_back if back else self._sent).append(canonical.frame(frame[list(self.schema.names)], self.schema))
 
+    def add(self, frame: pl.DataFrame) -> None:
+        """Take in records for the epoch that is open which were counted elsewhere: canonical ones, with weights."""
+        self._counted_before.append(frame.select(*self.schema.names, WEIGHT))
+
     def ready(self, watermark: int | None) -> Epoch:
         """The open epoch as it would be closed now: equal records are added up, and the watermark never decreases.
 
         Raises:
             SourceError: With all that was sent before there are more records than can be counted (`weights.py`).
         """
-        if self.records + sum(frame.height for frame in (*self._sent, *self._taken_back)) > CAPACITY:
+        counted_before = sum(int(frame[WEIGHT].sum()) for frame in self._counted_before)
+        if self.records + counted_before + sum(each.height for each in (*self._sent, *self._taken_back)) > CAPACITY:
             raise SourceError(f"advance: {self.name} was sent more records than can be counted, 2^40; make another.")
         before = self.watermark(self.closed)
         latest = before if watermark is None else watermark if before is None else max(before, watermark)
-        counted = self._counted(self._sent)
+        counted, more = self._counted(self._sent), list(self._counted_before)
         if self._taken_back:
-            less = self._counted(self._taken_back).with_columns(-pl.col(WEIGHT))
-            counted = Batch(pl.concat([counted, less], how="vertical_relaxed"), self.schema).consolidate().frame
+            more.append(self._counted(self._taken_back).with_columns(-pl.col(WEIGHT)))
+        if more:
+            counted = Batch(pl.concat([counted, *more], how="vertical_relaxed"), self.schema).consolidate().frame
         return Epoch(counted, latest)
 
     def close(self, epoch: Epoch) -> Batch:
         """Close the open epoch as this and return its records; after those that were merged none before is held."""
-        self._sent, self._taken_back = [], []
+        self._sent, self._taken_back, self._counted_before = [], [], []
         if epoch.merged is None:
             self.records += int(np.abs(epoch.frame[WEIGHT].to_numpy()).sum())
             self._epochs.append(epoch)

@@ -1,1 +1,1 @@
-"""Databases: PostgreSQL, SQLite."""
+"""Databases: PostgreSQL, SQLite, DuckDB."""

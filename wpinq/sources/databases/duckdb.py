@@ -11,21 +11,39 @@ from urllib.parse import parse_qsl
 
 import polars as pl
 
+from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.reader import wanted
-from wpinq.core.records.schema import Schema
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns
+from wpinq.sources.databases.counting import counted
 from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import Files
 from wpinq.sources.readers import FileReader, ran
 from wpinq.sources.tables import arrays
 
-STORED = (
-    "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower(?) AND schema_name = current_schema() "
-    "AND database_name = current_database() AND NOT contains(upper(sql), 'GENERATED')"
-)
-"""Whether a name is a table without computed columns."""
-ALONE: Mapping[str, Any] = {"enable_external_access": "false", "python_enable_replacements": "false"}
+OF_TABLE = """system.main.lower(table_name) = system.main.lower(?) AND schema_name = system.main.current_schema()
+AND database_name = system.main.current_database()"""
+STORED = f"""
+SELECT 1 FROM system.main.duckdb_tables() WHERE {OF_TABLE}
+AND NOT system.main.contains(system.main.upper(sql), 'GENERATED')
+"""  # noqa: S608
+"""Whether a name is a table without computed columns. A file may hold macros of any name, so functions say whose they
+are."""
+TYPED = f"SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE {OF_TABLE}"  # noqa: S608
+"""The types of all columns, as DuckDB calls them."""
+_INTEGERS = {f"{sign}{name}" for sign in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")}
+FINE = frozenset({*_INTEGERS, "BOOLEAN", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"})
+"""Types of which two values are equal only where they are one value; of VARCHAR under the collation C. Those of DOUBLE,
+BLOB and others repeat little."""
+BYTEWISE = "COLLATE C"
+ROWS_PER_LOT = 1 << 20
+"""Rows that are counted at a time; on them alone depends how much memory that takes."""
+ALONE: Mapping[str, Any] = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",  # records are written nowhere: what does not fit in memory is not counted there
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +66,12 @@ class DuckDb:
             files = Files(files.given, "duckdb", (*files.files, *logged.files), files.path)
         with _rows(self, "*", "LIMIT 0") as (batches, connection):
             schema = batches.schema
-            stored = connection.execute(STORED, [self.table]).fetchone() is not None
+            stored = bool(connection.execute(STORED, [self.table]).fetchall())
+            native = dict(connection.execute(TYPED, [self.table]).fetchall())
         types = {field.name: field.type for field in schema}
-        return DuckDbReader(files, arrays.schema_of(types, schema.names, columns, str(self.path)), self, stored)
+        numbered = stored and "rowid" not in map(str.lower, native)  # else it is a column of the table
+        fine = frozenset(name for name, type_ in native.items() if numbered and type_ in FINE)
+        return DuckDbReader(files, arrays.schema_of(types, schema.names, columns, str(self.path)), self, stored, fine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +81,12 @@ class DuckDbReader(FileReader):
     Attributes:
         source_table: Where they are.
         stored: Whether it is a table of stored cells alone, none of which is computed when it is read.
+        fine: The columns by which DuckDB can count rows: of types in `FINE`, in a table whose rows have numbers.
     """
 
     source_table: DuckDb
     stored: bool
+    fine: frozenset[str]
 
     @property
     def name(self) -> str:
@@ -96,6 +119,26 @@ class DuckDbReader(FileReader):
             return
         for batch in self.raw(schema if self.stored else self.schema):
             yield arrays.frame(batch, schema)
+        if progress is not None:
+            progress(self.total_bytes)
+
+    def counted(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The same with equal rows counted in DuckDB, where that is quicker; see `counting.py`.
+
+        The integers of one column are counted quicker here (`core/state/counts.py`: `Dense`).
+        """
+        schema = wanted(self.schema, columns, self.source.given)
+        if not self.fine.issuperset(columns) or (len(columns) == 1 and schema[columns[0]].kind is Kind.INT):
+            yield from self.batches(columns, share=share, progress=progress)
+            return
+        if share[0]:
+            return
+        self.check()
+        with _connection(self.source_table) as connection:
+            yield from _Lots(connection, self.source_table, schema).frames()
+        self.check()
         if progress is not None:
             progress(self.total_bytes)
 
@@ -134,11 +177,68 @@ def from_url(url: str) -> DuckDb:
     return duckdb(path, table=options["table"])
 
 
+@dataclass(frozen=True, slots=True)
+class _Lots:
+    """Lots of the rows of a table, by their numbers, which DuckDB gives to each row of a snapshot."""
+
+    connection: Any
+    table: DuckDb
+    schema: Schema
+
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """All rows, counted where that is quicker."""
+        most = f"SELECT system.main.max(rowid) FROM {quoted(self.table.table)}"  # noqa: S608  names are quoted
+        ((last,),) = self.connection.execute(most).fetchall()
+        yield from counted(range(0, 0 if last is None else last + 1, ROWS_PER_LOT), self.count, self.read)
+
+    def count(self, first: int) -> pl.DataFrame | None:
+        """The different rows of a lot, with their numbers; None where DuckDB cannot count them."""
+        names = [quoted(column.name) for column in self.schema]
+        texts = [f"{name} {BYTEWISE}" if column.kind is Kind.TEXT else name
+                 for name, column in zip(names, self.schema, strict=True)]  # fmt: skip
+        chosen = ", ".join(f"{text} AS {name}" for text, name in zip(texts, names, strict=True))
+        groups = ", ".join(map(str, range(1, len(names) + 1)))
+        number = "n" * max(map(len, names))  # longer than any name of a column
+        import duckdb as library
+
+        try:
+            whole = self._ran(f"{chosen}, system.main.count(*) AS {number}", first, f"GROUP BY {groups}")
+            table = whole.read_all()
+        except library.OutOfMemoryException:
+            return None
+        numbers = pl.Series(WEIGHT, table.column(number), dtype=pl.Int64)
+        frames = [arrays.frame(batch, self.schema) for batch in table.to_batches()]
+        return pl.concat(frames).with_columns(numbers) if frames else pl.DataFrame()
+
+    def read(self, first: int) -> Iterator[pl.DataFrame]:
+        """The rows of a lot."""
+        for batch in self._ran(", ".join(map(quoted, self.schema.names)), first, ""):
+            yield arrays.frame(batch, self.schema)
+
+    def _ran(self, columns: str, first: int, rest: str) -> Any:
+        lot = f"rowid >= {first} AND rowid < {first + ROWS_PER_LOT}"
+        return _batches(self.connection, f"SELECT {columns} FROM {quoted(self.table.table)} WHERE {lot} {rest}")  # noqa: S608
+
+
 @contextmanager
 def _rows(table: DuckDb, columns: str, limit: str) -> Iterator[tuple[Any, Any]]:
-    """The rows of a table as batches, and the connection.
+    """The rows of a table as batches, and the connection."""
+    with _connection(table) as connection:
+        query = f"SELECT {columns} FROM {quoted(table.table)} {limit}"  # noqa: S608  names are quoted
+        yield _batches(connection, query), connection
 
-    It reads nothing but the file: a view that takes its rows from other files, or from objects in this process, fails.
+
+def _batches(connection: Any, query: str) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(connection.sql(query))
+
+
+@contextmanager
+def _connection(table: DuckDb) -> Iterator[Any]:
+    """A connection in a transaction that sees one snapshot, and that reads nothing but the file.
+
+    A view that takes its rows from other files, or from objects in this process, fails.
 
     Raises:
         SourceError: Instead of any error of DuckDB, which may quote records.
@@ -151,8 +251,8 @@ def _rows(table: DuckDb, columns: str, limit: str) -> Iterator[tuple[Any, Any]]:
 
     try:
         with closing(library.connect(str(table.path), read_only=True, config=dict(ALONE))) as connection:
-            query = f"SELECT {columns} FROM {quoted(table.table)} {limit}"  # noqa: S608  names are quoted
-            yield pa.RecordBatchReader.from_stream(connection.sql(query)), connection
+            connection.execute("BEGIN TRANSACTION")
+            yield connection
     except (library.Error, pa.ArrowException, OSError):  # of a block that is damaged, say, which Arrow's stream tells
         raise SourceError(
             f"{table.path}, table {table.table!r}: cannot be read; is it a DuckDB file that has this table, and that "

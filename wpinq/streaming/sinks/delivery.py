@@ -9,10 +9,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from wpinq.errors import SourceError
-from wpinq.storage import appearing
+from wpinq.streaming.notes import Notes
 from wpinq.streaming.sinks.sink import Release, Sink
 
 NAME = "delivered"
@@ -39,22 +38,22 @@ class Delivery:
     Args:
         sinks: The sinks.
         stream: The code of the stream.
-        place: A directory in which it is kept how far each sink is; None where nothing is recovered.
+        notes: In which it is kept how far each sink is; None where nothing is recovered.
         keep: How many of the last epochs can be answered again; fewer may wait for a sink.
         stop: Set when the process shall end.
         tell: Is told when a sink fails and when it works again.
     """
 
     def __init__(
-        self, sinks: Sequence[Sink], stream: str, place: Path | None, keep: int, *, stop: threading.Event,
+        self, sinks: Sequence[Sink], stream: str, notes: Notes | None, keep: int, *, stop: threading.Event,
         tell: Callable[[str], None],
     ) -> None:  # fmt: skip
         self._stream = stream
-        self._path, self._keeps, self._stop, self._tell = place and place / NAME, keep, stop, tell
+        self._notes, self._keeps, self._stop, self._tell = notes, keep, stop, tell
         known: dict[str, int] = {}
-        if self._path is not None:
-            with suppress(OSError, ValueError, LookupError):
-                kept = json.loads(self._path.read_text())
+        if self._notes is not None:
+            with suppress(SourceError, ValueError, LookupError, TypeError):
+                kept = json.loads(self._notes.read(NAME) or b"")
                 known = kept["sinks"] if kept["stream"] == stream else {}
         self._queues = [_Queue(sink, known.get(sink.name, 0)) for sink in sinks]
 
@@ -132,8 +131,8 @@ class Delivery:
 
     def _keep(self) -> None:
         """Write how far the sinks are; if it is lost, they get answers again that they have."""
-        if self._path is None:
+        if self._notes is None:
             return
-        with suppress(OSError), appearing(self._path) as file:
-            sinks = {queue.sink.name: queue.delivered for queue in self._queues}
-            file.write(json.dumps({"stream": self._stream, "sinks": sinks}).encode())
+        sinks = {queue.sink.name: queue.delivered for queue in self._queues}
+        with suppress(SourceError):
+            self._notes.write(NAME, json.dumps({"stream": self._stream, "sinks": sinks}).encode(), durable=False)

@@ -24,7 +24,7 @@ from wpinq.failures import STAYS
 
 TRIES = 3
 """Processes that one task may end."""
-SECRETS = ("WPINQ_SECRET", "WPINQ_SECRET_FILE")
+SECRETS = ("WPINQ_SECRET", "WPINQ_SECRET_FILE", "WPINQ_SECRET_COMMAND")
 """Names in the environment that no other process is told."""
 
 

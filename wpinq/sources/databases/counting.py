@@ -1,0 +1,53 @@
+"""Equal rows of a table are counted in its database, lot by lot, so that fewer of them have to come here.
+
+What comes is each different row of a lot with its number as the weight. Engines add weights up exactly and in any
+order, so how rows are cut into lots and counted moves no histogram: it changes the time alone, and so do the rules of
+this file. They hold for plans over records. Of people a sample is drawn among all columns of each record, so that
+records which differ in a column that no plan reads are not one.
+
+*When are two rows equal there that are not here?* Where a column compares its values by something else than what is
+read of them, such as a collation that takes A for a. So groups are made of what is read, in types whose values are
+equal where they are the same (`FINE` in `duckdb.py`, `selected` in `sqlite.py`), and texts byte by byte. That groups
+are finer than needed does no harm.
+
+*What fails?* A lot that cannot be counted, for lack of memory perhaps, is read. A lot leaves when all of it was
+counted, so that no row of it comes twice. Nothing that is computed of a value is counted: a view, a query and a virtual
+table are read as they are, with all of their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+import polars as pl
+
+from wpinq.core.records.batch import WEIGHT
+
+MOST = 0.5
+"""Where more than so many of a lot's rows are different, to count them takes longer than to read them."""
+PAUSE = 8
+"""Lots that are read then, before it is tried again."""
+
+Lot = TypeVar("Lot")
+
+
+def counted(
+    lots: Iterable[Lot], count: Callable[[Lot], pl.DataFrame | None], read: Callable[[Lot], Iterable[pl.DataFrame]]
+) -> Iterator[pl.DataFrame]:
+    """The rows of some lots, counted where that is quicker.
+
+    Args:
+        lots: The lots, whose rows together are those of the table.
+        count: Gives the different rows of a lot with their numbers as `WEIGHT`; None where it fails.
+        read: Gives the rows of a lot.
+    """
+    pause = 0
+    for lot in lots:
+        frame = None if pause else count(lot)
+        if frame is None:
+            pause = max(pause - 1, 0)
+            yield from read(lot)
+        elif frame.height:
+            pause = PAUSE if frame.height > MOST * int(frame[WEIGHT].sum()) else 0
+            yield frame

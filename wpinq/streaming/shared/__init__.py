@@ -1,0 +1,1 @@
+"""Streams that several processes and hosts read together, kept in the database of their ledger."""

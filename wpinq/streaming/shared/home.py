@@ -1,0 +1,169 @@
+"""Where a shared stream is kept: tables beside those of the ledger, in its PostgreSQL database.
+
+Epochs, parts, positions and notes are sealed under a key of the stream, which the database never holds. Who may change
+the database can remove or repeat what is in it, and is noticed: epochs are chained, and the ledger's head covers the
+chain; parts are taken only where the one before ended (`parts.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wpinq.core.ledger import server
+from wpinq.core.ledger.address import Address
+from wpinq.core.ledger.chain import RefusedError
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.errors import SourceError
+from wpinq.storage import opened, sealed
+
+if TYPE_CHECKING:
+    import psycopg
+
+_MADE = (
+    "CREATE TABLE IF NOT EXISTS {schema}.stream_epochs"
+    " (stream text, number bigint, frame bytea NOT NULL, PRIMARY KEY (stream, number))",
+    "CREATE TABLE IF NOT EXISTS {schema}.stream_parts"
+    " (stream text, number bigint GENERATED ALWAYS AS IDENTITY, frame bytea NOT NULL, PRIMARY KEY (stream, number))",
+    "CREATE TABLE IF NOT EXISTS {schema}.stream_leases"
+    " (stream text, name text, holder text NOT NULL, fence bigint NOT NULL, ends timestamptz NOT NULL,"
+    " awaited boolean NOT NULL, position bytea, PRIMARY KEY (stream, name))",
+    "CREATE TABLE IF NOT EXISTS {schema}.stream_notes"
+    " (stream text, name text, content bytea NOT NULL, PRIMARY KEY (stream, name))",
+)
+
+
+@dataclass(frozen=True)
+class Home:
+    """The tables of one stream.
+
+    Attributes:
+        address: The ledger's database.
+        stream: A code of the stream: another unit, other columns or another name are another stream.
+        columns: The columns of its records.
+        key: 32 secret bytes of the stream.
+    """
+
+    address: Address
+    stream: str
+    columns: Schema
+    key: bytes = field(repr=False)
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"the stream in {self.address.label}"
+
+    def make(self) -> None:
+        """Make the tables, where there are none.
+
+        Raises:
+            SourceError: The database cannot be used.
+        """
+        with self.connected() as connection, connection.transaction():
+            connection.execute(
+                "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext(%s))", [f"{self.schema} streams"]
+            )
+            for statement in _MADE:
+                connection.execute(statement.format(schema=self.schema))
+
+    @property
+    def schema(self) -> str:
+        """The schema of the ledger."""
+        return self.address.schema
+
+    def sql(self, statement: str) -> str:
+        """A statement in which {epochs}, {parts}, {leases} and {notes} are the tables."""
+        names = ("epochs", "parts", "leases", "notes")
+        return statement.format(**{name: f"{self.schema}.stream_{name}" for name in names})
+
+    @contextmanager
+    def connected(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection to a database that keeps what it confirms.
+
+        Raises:
+            SourceError: It cannot be reached, was lost meanwhile, or may lose what it confirms.
+        """
+        with self.trouble(), closing(server.connect(self.address)) as connection:
+            server.check_durable(connection, self.address.may_lose)
+            yield connection
+
+    @contextmanager
+    def trouble(self) -> Iterator[None]:
+        """Turn the errors of a database into messages that say what to do, and quote nothing.
+
+        Raises:
+            SourceError: There was one.
+        """
+        try:
+            yield
+        except RefusedError as error:
+            raise SourceError(f"{self.label}: {error}") from None
+        except server.driver(self.label).Error as error:
+            raise SourceError(f"{self.label}: {server.advice(error)}") from None
+
+    def sealed(self, name: str, content: bytes) -> bytes:
+        """Content under a name of this stream; see `storage.sealed`."""
+        return sealed(self.key, f"{self.stream} {name}", content)
+
+    def opened(self, name: str, content: bytes) -> bytes:
+        """What was sealed under a name.
+
+        Raises:
+            SourceError: It was changed, or is that of another name.
+        """
+        return opened(self.key, f"{self.stream} {name}", bytes(content))
+
+    def told(self) -> dict[str, Any]:
+        """What a process of this stream is told, as JSON can hold it; it has the key, and not the ledger's secret."""
+        address = self.address
+        columns = [(column.name, column.kind.value) for column in self.columns]
+        return {"conninfo": address.conninfo, "ledger": address.name, "may_lose": sorted(address.may_lose),
+                "anchor": str(address.anchor), "label": address.label, "stream": self.stream,
+                "columns": columns, "key": self.key.hex()}  # fmt: skip
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Home:
+        """What `told` says."""
+        address = Address(told["conninfo"], told["ledger"], frozenset(told["may_lose"]), Path(told["anchor"]),
+                          told["label"])  # fmt: skip
+        columns = Schema(tuple(Column(name, Kind(kind)) for name, kind in told["columns"]))
+        return cls(address, told["stream"], columns, bytes.fromhex(told["key"]))
+
+
+class SharedNotes:
+    """Small texts of a stream that its programs keep: how far sinks are, and what is measured.
+
+    Args:
+        home: Where.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def read(self, name: str) -> bytes | None:
+        """What was written last; None where nothing was.
+
+        Raises:
+            SourceError: It cannot be read.
+        """
+        query = self._home.sql("SELECT content FROM {notes} WHERE stream = %s AND name = %s")
+        with self._home.connected() as connection:
+            row = connection.execute(query, [self._home.stream, name]).fetchone()
+        return None if row is None else self._home.opened(f"note {name}", row[0])
+
+    def write(self, name: str, content: bytes, *, durable: bool = True) -> None:
+        """Replace it.
+
+        Raises:
+            SourceError: It cannot be written.
+        """
+        query = self._home.sql(
+            "INSERT INTO {notes} VALUES (%s, %s, %s)"
+            " ON CONFLICT (stream, name) DO UPDATE SET content = excluded.content"
+        )
+        with self._home.connected() as connection:
+            connection.execute(query, [self._home.stream, name, self._home.sealed(f"note {name}", content)])

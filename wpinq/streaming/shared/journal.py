@@ -1,0 +1,217 @@
+"""The journal of a shared stream: its closed epochs, in the database of the ledger.
+
+An epoch, the removal of the parts that it holds, and the head in the ledger's side tables are one transaction, in which
+the keeper's lease is locked and found to be its own. So there is one sequence of epochs, whoever closes them; a record
+is in one of them or in a part that waits; and a database that was put back to a time before an epoch that a client has
+seen is refused, as one that lacks charges is (`core/ledger/anchor.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from wpinq.core.ledger import Change, Ledger
+from wpinq.core.records.log import Epoch, Merged
+from wpinq.errors import EngineError, SourceError
+from wpinq.storage import opened, sealed
+from wpinq.streaming.frames import MERGED, Positions, chained, numbered, opened_epoch, rewritten, sealed_epoch
+from wpinq.streaming.journal import due
+from wpinq.streaming.shared.home import Home, SharedNotes
+from wpinq.streaming.shared.leases import KEEPER, LOST, SECONDS, Holder, Lease, LostError
+from wpinq.streaming.shared.parts import Parts
+
+if TYPE_CHECKING:
+    import psycopg
+
+TABLE = "streams"
+"""The side table of the ledger that holds the head of each stream."""
+PAGE = 16
+"""Epochs that are read from the database at a time."""
+
+
+class HeldError(SourceError):
+    """Another process keeps the stream.
+
+    Attributes:
+        home: The stream, of which this process may read partitions meanwhile.
+    """
+
+    def __init__(self, home: Home) -> None:
+        super().__init__(f"{home.label}: another process keeps it; it passes on when that one ends.")
+        self.home = home
+
+
+class SharedJournal:
+    """The closed epochs of a stream, of which this process is the keeper.
+
+    Args:
+        home: The stream.
+        ledger: Its ledger.
+        seconds: For how long the keeper's lease holds without being renewed.
+
+    Attributes:
+        version: Names the data.
+        merged: What is known of the epochs that are merged; None where none are.
+        notes: What programs keep of it.
+        parts: What workers have read of it.
+
+    Raises:
+        HeldError: Another process keeps the stream.
+        SourceError: It was put back from a copy, or edited; or the database cannot be used.
+    """
+
+    def __init__(self, home: Home, ledger: Ledger, seconds: float = SECONDS) -> None:
+        self._home, self._ledger = home, ledger
+        self.notes = SharedNotes(home)
+        self.merged: Merged | None = None
+        self.parts = Parts(home)
+        self._number, self._chain = -1, b""
+        self._holder = Holder(home, seconds)
+        with ExitStack() as opening:
+            opening.callback(self.close)
+            self._leases = {KEEPER: self._kept()}
+            self._open()
+            opening.pop_all()
+
+    @property
+    def closed(self) -> int:
+        """How many epochs are kept."""
+        return self._number
+
+    def read(self) -> Iterator[tuple[Epoch, Positions]]:
+        """The closed epochs, in order."""
+        return (epoch for _, epoch in numbered(self._home.key, self._frames(), self.merged))
+
+    def append(self, epoch: Epoch, positions: Positions) -> None:
+        """Write down an epoch, durably, before it is closed, and remove the parts that it holds.
+
+        Raises:
+            LedgerError: The database cannot be used; a restart sees whether it was closed.
+            EngineError: Another process keeps the stream now; nothing was written.
+        """
+        number = self._number + 1
+        frame = sealed_epoch(self._home.key, number, self._chain, epoch, positions)
+        chain = chained(self._chain, frame)
+        with self._act(number, chain) as database:
+            insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
+            database.execute(insert, [self._home.stream, number, frame])
+            delete = self._home.sql("DELETE FROM {parts} WHERE stream = %s AND number = ANY(%s)")
+            database.execute(delete, [self._home.stream, self.parts.taken])
+        self.parts.closed()
+        self._number, self._chain = number, chain
+
+    def long(self, last: int) -> bool:
+        """Whether it is time to merge the epochs up to one; see `Journal.long`."""
+        done = 1 if self.merged is None else self.merged.last
+        return due(self._number, done, last, self._sizes)
+
+    def merge(self, last: int, make: Callable[[Iterator[Epoch]], Epoch]) -> None:
+        """Replace the epochs from the second on up to one by a single one.
+
+        They are written beside first, and take the place of the others in one transaction.
+
+        Raises:
+            LedgerError: The database cannot be used; a restart sees whether they were replaced.
+            EngineError: Another process keeps the stream now.
+        """
+        draft, chain = f"{self._home.stream} next {self._holder.code}", b""
+        delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
+        insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
+        with self._home.connected() as connection, connection.transaction():
+            connection.execute(delete, [draft])
+            for frame, number in rewritten(self._home.key, self._frames, self.merged, last, make):
+                connection.execute(insert, [draft, number, frame])
+                chain = chained(chain, frame)
+        with self._act(self._number, chain) as database:
+            database.execute(delete, [self._home.stream])
+            update = self._home.sql("UPDATE {epochs} SET stream = %s WHERE stream = %s")
+            database.execute(update, [self._home.stream, draft])
+            database.execute(delete, [f"{self._home.stream} next %"])  # what other keepers had begun
+        self._chain = chain
+        self._see_merged()
+
+    def close(self) -> None:
+        """Let another process keep the stream."""
+        self._holder.close()
+
+    def _kept(self) -> Lease:
+        self._home.make()
+        lease = self._holder.keep()
+        if lease is None:
+            raise HeldError(self._home)
+        return lease
+
+    def _open(self) -> None:
+        """Read the version and find the end; begin the stream where there is none."""
+        with self._ledger.transaction() as act:
+            head = act.side(TABLE).entries.get(self._home.stream)
+            if head is None:
+                frame = sealed(self._home.key, "version", self._holder.code.encode() * 2)
+                delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
+                act.database.execute(delete, [f"{self._home.stream}%"])
+                insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, 0, %s)")
+                act.database.execute(insert, [self._home.stream, frame])
+                head = _head(0, chained(b"", frame))
+                act.change(Change(TABLE, self._home.stream, head))
+        for number, frame in self._rows():
+            self._number, self._chain = number, chained(self._chain, frame)
+        if head != _head(self._number, self._chain):
+            raise SourceError(
+                f"{self._home.label}: its epochs are not those that its ledger knows of; the database was edited, or"
+                " put back. Put back its newest state."
+            )
+        self.version = opened(self._home.key, "version", next(self._frames())).decode()
+        self._see_merged()
+
+    def _see_merged(self) -> None:
+        chain = b""
+        self.merged = None
+        for index, frame in enumerate(self._frames()):
+            if index == MERGED:
+                with suppress(SourceError):
+                    self.merged = opened_epoch(self._home.key, None, chain, frame)[0].merged
+                return
+            chain = chained(chain, frame)
+
+    @contextmanager
+    def _act(self, number: int, chain: bytes) -> Iterator[psycopg.Connection[Any]]:
+        """A transaction of the ledger, in which this is the keeper, and after which the head is another one.
+
+        Raises:
+            EngineError: Another process keeps the stream now; nothing was written.
+        """
+        with self._ledger.transaction() as act:
+            if act.side(TABLE).entries.get(self._home.stream) != _head(self._number, self._chain):
+                raise EngineError(f"{self._home.label}: {LOST}. Nothing was written; start again.")
+            try:
+                self._holder.check(act.database, self._leases)
+            except LostError as error:
+                raise EngineError(f"{error} Nothing was written; start again.") from None
+            yield act.database
+            act.change(Change(TABLE, self._home.stream, _head(number, chain)))
+
+    def _frames(self) -> Iterator[bytes]:
+        return (frame for _, frame in self._rows())
+
+    def _rows(self) -> Iterator[tuple[int, bytes]]:
+        """All epochs with their numbers, some at a time."""
+        query = self._home.sql(
+            "SELECT number, frame FROM {epochs} WHERE stream = %s AND number > %s ORDER BY number LIMIT %s"
+        )
+        last = -1
+        with self._home.connected() as connection:
+            while rows := connection.execute(query, [self._home.stream, last, PAGE]).fetchall():
+                for number, frame in rows:
+                    yield number, bytes(frame)
+                last = rows[-1][0]
+
+    def _sizes(self) -> list[int]:
+        query = self._home.sql("SELECT octet_length(frame) FROM {epochs} WHERE stream = %s ORDER BY number")
+        with self._home.connected() as connection:
+            return [size for (size,) in connection.execute(query, [self._home.stream]).fetchall()]
+
+
+def _head(number: int, chain: bytes) -> str:
+    return f"{number} {chain.hex()}"

@@ -1,0 +1,147 @@
+"""Parts: what a worker has read of its partitions, sealed, until an epoch has taken it in.
+
+A part says for each partition from where and up to where it was read, and at which time of the database's clock the
+look began that read it to its end. The keeper takes it only where the part before ended: one that is repeated, left out
+or put back from a copy is noticed, and ends the stream.
+
+Windows close a lateness before the earliest time by which every partition was read, whoever reads it. So a worker that
+is away holds windows back, and makes no record late.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.streaming.frames import SIZE, framed
+from wpinq.streaming.ingest_stats import Received
+from wpinq.streaming.shared.home import Home
+
+if TYPE_CHECKING:
+    import psycopg
+
+MANY = 64
+"""Parts that are read from the database at a time."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part:
+    """What was read of some partitions.
+
+    Attributes:
+        before: Up to where each had been read, as JSON; None at its beginning.
+        after: Up to where each has been read now.
+        looked: When the look began by which all that had come was read, in microseconds of the database's clock; None
+            where more had come.
+        frame: The records, with weights: equal ones are added up.
+        received: How much came; for the curator alone.
+    """
+
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    looked: int | None
+    frame: pl.DataFrame
+    received: Received = field(default_factory=Received)
+
+    def sealed(self, home: Home) -> bytes:
+        """As the database holds it."""
+        about = {"before": self.before, "after": self.after, "looked": self.looked, "received": self.received.facts}
+        buffer = io.BytesIO()
+        buffer.write(framed(json.dumps(about).encode()))
+        self.frame.write_ipc_stream(buffer, compression="zstd")
+        return home.sealed("part", buffer.getvalue())
+
+    @classmethod
+    def opened(cls, home: Home, content: bytes) -> Part:
+        """What the database holds.
+
+        Raises:
+            SourceError: It was changed.
+        """
+        clear = home.opened("part", content)
+        size = SIZE + int.from_bytes(clear[:SIZE], "little")
+        about = json.loads(clear[SIZE:size])
+        received = Received()
+        received.add(**about["received"])
+        return cls(about["before"], about["after"], about["looked"], pl.read_ipc_stream(io.BytesIO(clear[size:])),
+                   received)  # fmt: skip
+
+
+def write(connection: psycopg.Connection[Any], home: Home, part: Part) -> None:
+    """Write a part, in a transaction that has checked the leases of its partitions."""
+    insert = home.sql("INSERT INTO {parts} (stream, frame) VALUES (%s, %s)")
+    connection.execute(insert, [home.stream, part.sealed(home)])
+
+
+class Parts:
+    """What the keeper takes of a stream: the parts that workers have written, each once.
+
+    Args:
+        home: The stream.
+
+    Attributes:
+        home: The stream.
+        taken: The numbers of the parts that are in the open epoch.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self.home, self._positions = home, dict[str, Any]()
+        self._looked: dict[str, int] = {}
+        self._awaited: set[str] = set()
+        self.taken: list[int] = []
+
+    def positions(self) -> dict[str, Any]:
+        """Up to where each partition is in closed epochs and in the open one."""
+        return dict(self._positions)
+
+    @property
+    def looked(self) -> int | None:
+        """The time by which every partition was read, in microseconds; None where one was not since this began."""
+        times = [self._looked.get(name) for name in self._awaited or self._looked]
+        return min((time for time in times if time is not None), default=None) if None not in times else None
+
+    def take(self) -> Iterator[Part]:
+        """The parts that were written since.
+
+        Raises:
+            SourceError: The database cannot be used, or one does not begin where the one before ended.
+        """
+        some = self.home.sql(
+            "SELECT number, frame FROM {parts} WHERE stream = %s AND NOT number = ANY(%s) ORDER BY number LIMIT %s"
+        )
+        awaited = self.home.sql("SELECT name FROM {leases} WHERE stream = %s AND awaited")
+        with self.home.connected() as connection:
+            while rows := connection.execute(some, [self.home.stream, self.taken, MANY]).fetchall():
+                for number, frame in rows:
+                    yield self._next(number, Part.opened(self.home, frame))
+            found = connection.execute(awaited, [self.home.stream]).fetchall()
+        self._awaited = {name for (name,) in found}
+
+    def resume(self, positions: Mapping[str, Any]) -> None:
+        """Begin after the last closed epoch, up to which partitions were read as `positions` told it."""
+        self._positions = dict(positions)
+
+    def closed(self) -> None:
+        """Go on after the open epoch was closed with all that was taken."""
+        self.taken = []
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _next(self, number: int, part: Part) -> Part:
+        if any(self._positions.get(name) != before for name, before in part.before.items()):
+            raise SourceError(
+                f"{self.home.label}: what was read of a partition does not go on where it had ended; the database was"
+                " edited, or put back. Put back its newest state."
+            )
+        self._positions |= part.after
+        if part.looked is not None:
+            self._looked |= dict.fromkeys(part.after, part.looked)
+        self.taken.append(number)
+        return part

@@ -1,0 +1,146 @@
+"""A worker of a shared stream: it reads the partitions that it leases, and writes what came as parts.
+
+It ends when its standard input does, which is when the process that started it is gone. It gives its leases back then;
+where it is killed, they end by themselves. What fails is tried again from what the database says.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.core.records import canonical
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.errors import EngineError, SourceError
+from wpinq.failures import redacted
+from wpinq.streaming.ingest_stats import Received
+from wpinq.streaming.shared import parts, sources
+from wpinq.streaming.shared.home import Home
+from wpinq.streaming.shared.leases import Holder, Lease
+from wpinq.streaming.shared.parts import Part
+
+if TYPE_CHECKING:
+    import psycopg
+
+MANY = 1 << 20
+"""Records after which a worker writes what it has, though more has come."""
+PAUSE = 1.0
+"""Seconds after which what failed is tried again."""
+
+
+class Worker:
+    """Reads partitions of one source for one stream.
+
+    Args:
+        home: The stream.
+        source: What is read.
+        holder: Its leases.
+        connection: To the stream's database.
+    """
+
+    def __init__(
+        self, home: Home, source: sources.Source, holder: Holder, connection: psycopg.Connection[Any]
+    ) -> None:  # fmt: skip
+        self._home, self._source, self._schema, self._holder = home, source, home.columns, holder
+        self._connection = connection
+        self._leases: dict[str, Lease] = {}
+        self._before: dict[str, Any] = {}
+        self._balanced = float("-inf")
+
+    def look(self) -> None:
+        """Read once what has come to the partitions that it leases, and write it.
+
+        Raises:
+            SourceError: The source or the database cannot be used, or a lease was lost; what was read is read again, by
+                this worker or another.
+        """
+        if time.monotonic() - self._balanced > self._holder.seconds / 3:
+            self._balance()
+        if self._leases:
+            self._read()
+
+    def _balance(self) -> None:
+        leases = self._holder.balance(self._connection, self._source.names(), moving=self._source.moving)
+        if {name: lease.fence for name, lease in leases.items()} != {
+            name: lease.fence for name, lease in self._leases.items()
+        }:
+            self._source.assign({name: lease.position for name, lease in leases.items()})
+            self._before = {name: lease.position for name, lease in leases.items()}
+        self._leases, self._balanced = leases, time.monotonic()
+
+    def _read(self) -> None:
+        frames, received, began = list[pl.DataFrame](), Received(offered=-self._source.offered), self._time()
+        for frame in self._source.look():
+            if self._source.moving and sum(each.height for each in frames) >= MANY:
+                self._write(frames, received, None)
+                frames, received = [], Received(offered=-self._source.offered)
+            received.take(frame)
+            frames.append(self._counted([canonical.frame(frame[list(self._schema.names)], self._schema)]))
+        received.offered += self._source.offered
+        self._write(frames, received, began)
+
+    def _write(self, frames: list[pl.DataFrame], received: Received, looked: int | None) -> None:
+        after = self._source.positions()
+        part = Part(self._before, after, looked, self._counted(frames), received)
+        with self._connection.transaction():
+            self._holder.check(self._connection, self._leases)
+            self._holder.advance(self._connection, after)
+            parts.write(self._connection, self._home, part)
+        self._before = after
+
+    def _counted(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
+        """The records of frames once each, with weights."""
+        weighted = [frame if WEIGHT in frame.columns else Batch.of(frame, self._schema).frame for frame in frames]
+        return Batch.concat([Batch(frame, self._schema) for frame in weighted], self._schema).consolidate().frame
+
+    def _time(self) -> int:
+        query = "SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint"
+        row = self._connection.execute(query).fetchone()
+        assert row is not None  # noqa: S101  a clock has a time
+        return int(row[0])
+
+
+def work(told: dict[str, Any], stop: threading.Event) -> None:
+    """Read until it is time to stop; what fails is said once, and tried again."""
+    home, failure = Home.of(told["home"]), ""
+    with closing(Holder(home, told["seconds"])) as holder:
+        while not stop.is_set():
+            try:
+                with home.connected() as connection, closing(sources.opened(told["source"], home.columns)) as source:
+                    worker = Worker(home, source, holder, connection)
+                    while not stop.is_set():
+                        redacted("a worker", partial(_look, home, worker))
+                        failure = ""
+                        stop.wait(told["every"])
+            except (SourceError, EngineError) as error:
+                if str(error) != failure:
+                    failure = str(error)
+                    sys.stderr.write(f"wpinq worker: {failure}\n")
+                stop.wait(PAUSE)
+
+
+def _look(home: Home, worker: Worker) -> None:
+    with home.trouble():
+        worker.look()
+
+
+def _wait(stop: threading.Event) -> None:
+    sys.stdin.read()
+    stop.set()
+
+
+def main() -> int:
+    """Work as standard input says, until it ends."""
+    told, stop = json.loads(sys.stdin.readline() or "null"), threading.Event()
+    if told is None:
+        return 1
+    threading.Thread(target=_wait, args=(stop,), daemon=True).start()
+    work(told, stop)
+    return 0

@@ -57,6 +57,19 @@ def sql(
     COUNT(*) FILTER (WHERE age BETWEEN 18 AND 64), are one measurement together, whose noise is less than theirs alone.
     EXPLAIN SELECT ... answers with the price of each measurement, for which nothing is charged.
 
+    Public tables are joined ON a key that is unique there; other conditions of ON look at the table or at the record
+    alone, and of a LEFT JOIN those that look at both are written in CASE. UNION ALL of answers takes 64 SELECTs at the
+    most, each with an equal part of epsilon, rho and delta; `keys`, `loss` and `at_most="auto"` are of one SELECT. The
+    key of a ROLLUP, a CUBE or GROUPING SETS has one number more, the GROUPING of all keys. BigQuery's SELECT WITH
+    DIFFERENTIAL_PRIVACY OPTIONS(...) is read, with bounds in CLAMPED BETWEEN or `contribution_bounds_per_row` and the
+    columns DP_INTERVAL_LOW(c) and DP_INTERVAL_HIGH(c); what bounds a person there is not done, and `answer.bias` says
+    so. STD and SD are of a sample, also where MySQL means the population (STDDEV_POP).
+
+    **Differences from PostgreSQL** (`tests/attacks/fuzz/databases.py`): what raises on a value is NULL; NaN is NULL,
+    and -0.0 is 0; 1.5 is a double, so the last digit of a root may differ, and a half is rounded to the even number;
+    SUM of no records is 0; in a subquery COUNT(DISTINCT (a, b)) leaves out pairs with a NULL; case is Unicode's, and
+    letters are ordered as in the collation C.UTF-8. CONCAT of a boolean gives t or f as there, and no true or false.
+
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
         tables: The protected collection and public tables (frames, paths, ...) by name. Of a public CSV file all

@@ -1,4 +1,18 @@
-"""The forms of steps: what those that read one step, or two, or that look at each record alone, have in common."""
+"""The forms of steps: what those that read one step, or two, or that look at each record alone, have in common.
+
+**To write a step**: `Where` keeps some records (`reads`, `accepts`, `mask`), `Linear` makes others of each record alone
+(`reads`, `image`, `apply`), `Unary` and `Binary` say `lower` and `define`. The fingerprint covers every field, so each
+is a plain value, a step or a function that was bound; what only words the title gets `field(metadata=SHOWN)`.
+
+- `define` is the exact definition with fractions: the oracle. Write it first.
+- `lower` gives one of five shapes. `Stateless` is a kernel that must be linear in the weights. `Keyed` has a state that
+  takes in changes and gives changes, for the records of one key; for one record's weight `Pointwise` is ready.
+- `shown` is the title; `schema`, `resolution`, `stability` (1), `required` and `gain` are said where they differ from
+  the input's; `keeps_sign`, `apart`, `images` and `monotone` where they hold, which saves noise and is never needed.
+- Where weights become finer, multiply `resolution`, and call `fit_resolution(self._node, factor)` first.
+- What orders or draws records goes by their identities alone, in columns (`core/records/identity.py`) and in `define`
+  (`record_ids` in `core/operators/resolution.py`) alike.
+"""
 
 from __future__ import annotations
 

@@ -49,8 +49,16 @@ def openmetrics(ledgers: Mapping[str, Ledger]) -> str:
     return text
 
 
-def of_stream(ledgers: Mapping[str, Ledger], epoch: Callable[[], int]) -> Any:
+def of_stream(
+    ledgers: Mapping[str, Ledger], epoch: Callable[[], int], partitions: Callable[[], Mapping[str, int | None]]
+) -> Any:
     """A registry of the budgets of a stream and of the number of epochs that were answered, as they are when asked.
+
+    Args:
+        ledgers: Its ledger, by its name.
+        epoch: Gives the number.
+        partitions: Gives, for each partition that several processes read, the time in microseconds up to which it was
+            read; None where that is not known. It follows from the clock, and not from what was read.
 
     Raises:
         ExtraError: `prometheus-client` is not installed.
@@ -61,6 +69,12 @@ def of_stream(ledgers: Mapping[str, Ledger], epoch: Callable[[], int]) -> Any:
 
     def figures() -> Iterator[Any]:
         yield GaugeMetricFamily("wpinq_stream_epoch", "The last epoch that was answered.", epoch())
+        if read := {name: time for name, time in partitions().items() if time is not None}:
+            text = "When a partition was last read to its end, in seconds since 1970."
+            gauge = GaugeMetricFamily("wpinq_stream_partition_read_seconds", text, labels=["partition"])
+            for name, time in read.items():
+                gauge.add_metric([name], time / 10**6)
+            yield gauge
         yield from _gauges(ledgers)
 
     registry = CollectorRegistry()

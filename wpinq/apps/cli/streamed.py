@@ -173,8 +173,9 @@ def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.tools.openmetrics import of_stream
 
-    data = views._data
-    endpoint = Endpoint(address, of_stream({data.name: data.ledger}, lambda: views.epoch))
+    data, parts = views._data, None if views._journal is None else views._journal.parts
+    read = dict if parts is None else lambda: parts.read_at
+    endpoint = Endpoint(address, of_stream({data.name: data.ledger}, lambda: views.epoch, read))
     try:
         yield lambda: endpoint.alive(ready=True)
     finally:

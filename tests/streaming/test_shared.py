@@ -9,15 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
-import signal
-import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 
-import processes
 import psycopg
 import pytest
 from depth import deep
+from streaming.breaking import Broken, broken, running_server
 
 import wpinq
 from wpinq.apps.cli import main
@@ -342,94 +340,17 @@ def test_what_cannot_be_shared_is_refused_before_anything_is_charged(shared_ledg
                 views.follow(path, workers=number)
 
 
-KEEPER = """
-import json, sys, time
-import wpinq
-from wpinq.core.ledger.secret import Secret
-ledger, path, out = sys.argv[1:]
-views = None
-while views is None:
-    try:
-        views = wpinq.live({"user": "text", "page": "text"}, 10**7, ledger=ledger, recover=ledger,
-                           secret=Secret(bytes(range(32))))
-    except (wpinq.SourceError, wpinq.LedgerError):
-        time.sleep(0.1)
-pages = views.map("page").measure(500, continual=True)
-noisy = views.map("page").measure(1, continual=True)
-while True:
-    views.follow(path, workers=0)
-    views.advance()
-    with open(out, "a") as file:
-        answer = [views.epoch, pages.observe_many(["a", "b"]).tolist(), noisy.observe_many(["a", "b"]).tolist()]
-        file.write(json.dumps(answer) + "\\n")
-    time.sleep(0.02)
-"""
+def test_attack_13_killed_frozen_and_cut_at_random_each_line_is_counted_once(shared_ledger, stream_server, tmp_path):
+    with closing(Broken(stream_server, tmp_path, 1)) as stream:
+        assert broken(stream, 8) == ""
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=deep("more moments of kills")) for seed in range(1, 9))]
-)
-def test_attack_13_killed_and_frozen_at_random_each_line_is_counted_once(shared_ledger, tmp_path, monkeypatch, seed):
-    """Two keepers and two workers; any is killed, or stopped for longer than its lease and then goes on."""
-    monkeypatch.setattr("wpinq.streaming.shared.leases.SECONDS", 0.8)
-    draw, path, out = random.Random(seed), tmp_path / "views.csv", tmp_path / "answers"
-    path.write_text("user,page\n")
-    with closing(wpinq.live(COLUMNS, 10**7, ledger=shared_ledger, recover=shared_ledger, secret=SECRET)) as views:
-        home = views._journal.parts.home
-    told = {"home": home.told(), "source": {"pattern": str(path), "form": {}}, "every": 0.02, "seconds": 0.8}
-    script = KEEPER.replace("import wpinq\n", "import wpinq\nimport wpinq.streaming.shared.journal as j\n"
-                            "j.SharedJournal.__init__.__defaults__ = (0.8,)\n", 1)  # fmt: skip
-
-    def keeper():
-        return processes.Popen([sys.executable, "-c", script, shared_ledger, str(path), str(out)],
-                               stderr=processes.subprocess.DEVNULL)  # fmt: skip
-
-    keepers, written = [keeper(), keeper()], {"a": 0, "b": 0}
-    with closing(Workers(2, told)) as workers, ended(keepers):
-        for _ in range(12):
-            for _ in range(draw.randrange(20)):
-                page = draw.choice("ab")
-                written[page] += 1
-                with path.open("a") as file:
-                    file.write(f"u,{page}\n")
-            time.sleep(0.4 * draw.random())
-            victim = draw.randrange(4)
-            process = keepers[victim] if victim < 2 else workers.processes[victim - 2]
-            if draw.random() < 0.5:
-                process.kill()
-            elif process.poll() is None:
-                process.send_signal(signal.SIGSTOP)
-                time.sleep(1.2 * draw.random())
-                process.send_signal(signal.SIGCONT)
-            keepers[:] = [each if each.poll() is None else keeper() for each in keepers]
-        end, expected = time.monotonic() + 60, [written["a"], written["b"]]
-        while time.monotonic() < end and answers(out)[-1:] and answers(out)[-1][1] != expected:
-            keepers[:] = [each if each.poll() is None else keeper() for each in keepers]
-            time.sleep(0.1)
-    lines = answers(out)
-    assert lines[-1][1] == expected
-    by_epoch = {}
-    for epoch, exact, noisy in lines:
-        assert by_epoch.setdefault(epoch, (exact, noisy)) == (exact, noisy), "an epoch was answered in two ways"
-
-
-@contextmanager
-def ended(running):
-    """End what runs at the end."""
-    try:
-        yield
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
-
-
-def answers(path):
-    """The whole lines that keepers wrote, by epoch."""
-    if not path.exists():
-        return [[0, [], []]]
-    lines = path.read_text().splitlines(keepends=True)
-    return sorted(json.loads(line) for line in lines if line.endswith("\n"))
+@deep("more moments, and a server that is killed")
+@pytest.mark.parametrize("seed", range(3))
+def test_attack_13_a_server_that_is_killed_too(tmp_path, seed):
+    with running_server() as cluster, closing(Broken(cluster.url, tmp_path, seed, cluster)) as stream:
+        assert broken(stream, 30) == ""
+        assert set(stream.did) >= {"kill", "freeze", "server"}
 
 
 def test_a_worker_says_what_fails_and_quotes_nothing(shared, tmp_path, capfd):

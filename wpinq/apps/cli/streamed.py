@@ -282,6 +282,11 @@ class KeptDataflow:
         self._notes.write(NAME, json.dumps(content).encode())
 
 
+def _moment(time: int | None) -> str | None:
+    """A time in microseconds, as text; None where a partition was not read since this process began."""
+    return None if time is None else dt.datetime.fromtimestamp(time / 10**6, dt.UTC).isoformat(timespec="seconds")
+
+
 FOR = "the curator alone: counts of records are exact and no noise protects them; never publish them"
 
 
@@ -289,6 +294,7 @@ def write_status(path: Path, views: Live, answers: Answers) -> None:
     """Replace the file, which only its owner can read; a stream goes on where it cannot be written."""
     received, state = views._received, views._data.ledger.state()
     promise, spent = state.promise, state.spent
+    parts = None if views._journal is None else views._journal.parts
     content = {
         "for": FOR,
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -305,6 +311,7 @@ def write_status(path: Path, views: Live, answers: Answers) -> None:
             else {}
         ),
         "budget": promise.text,
+        **({} if parts is None else {"partitions": {name: _moment(time) for name, time in parts.read_at.items()}}),
         "sinks": answers.delivery.state(),
     }
     with suppress(OSError), appearing(path) as file:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 TABLE = "streams"
 """The side table of the ledger that holds the head of each stream."""
+FORMAT = 1
+"""The format of epochs, parts and positions; no other is read."""
 PAGE = 16
 """Epochs that are read from the database at a time."""
 
@@ -148,7 +150,7 @@ class SharedJournal:
         with self._ledger.transaction() as act:
             head = act.side(TABLE).entries.get(self._home.stream)
             if head is None:
-                frame = sealed(self._home.key, "version", self._holder.code.encode() * 2)
+                frame = sealed(self._home.key, "version", f"{FORMAT} {self._holder.code * 2}".encode())
                 delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
                 act.database.execute(delete, [f"{self._home.stream}%"])
                 insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, 0, %s)")
@@ -162,7 +164,9 @@ class SharedJournal:
                 f"{self._home.label}: its epochs are not those that its ledger knows of; the database was edited, or"
                 " put back. Put back its newest state."
             )
-        self.version = opened(self._home.key, "version", next(self._frames())).decode()
+        form, _, self.version = opened(self._home.key, "version", next(self._frames())).decode().partition(" ")
+        if form != str(FORMAT):
+            raise SourceError(f"{self._home.label}: was written by another version of wpinq; use that version.")
         self._see_merged()
 
     def _see_merged(self) -> None:

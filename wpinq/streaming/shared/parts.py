@@ -106,6 +106,11 @@ class Parts:
         times = [self._looked.get(name) for name in self._awaited or self._looked]
         return min((time for time in times if time is not None), default=None) if None not in times else None
 
+    @property
+    def read_at(self) -> dict[str, int | None]:
+        """For each partition that is awaited, the time by which it was read, as `looked` has it."""
+        return {name: self._looked.get(name) for name in sorted(self._awaited | self._looked.keys())}
+
     def take(self) -> Iterator[Part]:
         """The parts that were written since.
 

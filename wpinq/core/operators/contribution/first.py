@@ -20,8 +20,6 @@ from wpinq.core.state.states import State
 from wpinq.core.state.table import Table, combine
 from wpinq.errors import PlanError
 
-USER, RANK = ("\0user0", "\0user1"), ("\0rank0", "\0rank1")
-
 
 def first(node: Node) -> Node:
     """The plan for continual release: a bound on users keeps their first records instead of a sample of all.
@@ -90,11 +88,15 @@ class Firsts:
         users = self._unit_key.ids(arrived.frame, self._key)
         ranks = identities(arrived.frame, self._schema, self._key)
         room = np.maximum(self._most - self._kept.lookup(users), 0)
-        columns = [*zip(USER, users.T, strict=True), *zip(RANK, ranks.T, strict=True), ("\0room", room)]
-        frame = arrived.frame.with_columns(pl.Series(name, np.ascontiguousarray(item)) for name, item in columns)
-        before = pl.col(WEIGHT).cum_sum().over(USER) - pl.col(WEIGHT)
-        weight = pl.min_horizontal(pl.col(WEIGHT), pl.max_horizontal(pl.col("\0room") - before, pl.lit(0, pl.Int64)))
-        kept = frame.sort([*USER, *RANK]).with_columns(weight).filter(pl.col(WEIGHT) > 0)
-        ids = np.stack([kept[name].to_numpy() for name in USER], axis=1)
-        self._kept.add(*combine(ids, kept[WEIGHT].to_numpy())[1:])
-        return Batch(kept.select(*self._keep, WEIGHT), self._schema.select(self._keep)).consolidate()
+        order = np.lexsort((*ranks.T[::-1], *users.T[::-1]))
+        users, weights = users[order], arrived.weights[order]
+        other = (users[1:] != users[:-1]).any(axis=1)  # than the user of the record before
+        begins = np.flatnonzero(np.concatenate([np.ones(min(len(users), 1), bool), other]))
+        before = weights.cumsum() - weights
+        before -= np.repeat(before[begins], np.diff(np.append(begins, len(users))))
+        weights = np.minimum(weights, np.maximum(room[order] - before, 0))
+        kept = np.flatnonzero(weights)
+        self._kept.add(*combine(users[kept], weights[kept])[1:])
+        rows = arrived.frame.select(self._keep)[pl.Series(order[kept], dtype=pl.UInt32)]
+        weight = pl.Series(WEIGHT, weights[kept], pl.Int64)
+        return Batch(rows.with_columns(weight), self._schema.select(self._keep)).consolidate()

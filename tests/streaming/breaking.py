@@ -1,0 +1,276 @@
+"""A shared stream that is broken at random for as long as is wanted, and counted in the end.
+
+python -m streaming.breaking [--times 500] [--seed 37]     (with PYTHONPATH=tests)
+
+Two keepers and two workers, half of them behind a proxy and one of each with a clock that is an hour ahead. Then, so
+many times: one of them is killed, or stopped for up to twice a lease and goes on; the database's server is killed and
+started again; the proxy delays, swallows or cuts what passes; or a file is added, as a partition that is new. Lines are
+written all the time. In the end each line must have been counted once, and no epoch answered in two ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import processes
+from servers import Cluster, memory
+
+import wpinq
+from wpinq.core.ledger.secret import Secret
+
+SECONDS = 0.8
+"""How long a lease holds here."""
+AHEAD = "import time as _t; _now, _ns = _t.time, _t.time_ns; _t.time = lambda: _now() + 3600; " \
+        "_t.time_ns = lambda: _ns() + 3600 * 10**9\n"  # fmt: skip
+KEEPER = """
+import json, sys, time
+import wpinq
+import wpinq.streaming.shared.journal as journal
+from wpinq.core.ledger.secret import Secret
+journal.SharedJournal.__init__.__defaults__ = (float(sys.argv[4]),)
+ledger, path, out = sys.argv[1:4]
+views = None
+while views is None:
+    try:
+        views = wpinq.live({"user": "text", "page": "text"}, 10**7, ledger=ledger, recover=ledger,
+                           secret=Secret(bytes(range(32))))
+    except (wpinq.SourceError, wpinq.LedgerError):
+        time.sleep(0.1)
+pages = views.map("page").measure(500, continual=True)
+noisy = views.map("page").measure(1, continual=True)
+while True:
+    views.follow(path, workers=0)
+    views.advance()
+    with open(out, "a") as file:
+        answer = [views.epoch, pages.observe_many(["a", "b"]).tolist(), noisy.observe_many(["a", "b"]).tolist()]
+        file.write(json.dumps(answer) + "\\n")
+    time.sleep(0.02)
+"""
+WORKER = "import sys; from wpinq.streaming.shared.worker import main; sys.exit(main())"
+
+
+class Proxy:
+    """Passes bytes on to a port, unless it is told to delay, swallow or cut them."""
+
+    def __init__(self, port: int) -> None:
+        self._to, self.mode = port, "pass"
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self.mode = "cut"
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join(30)
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                threading.Thread(target=self._pass, args=(client,), daemon=True).start()
+
+    def _pass(self, client: socket.socket) -> None:
+        with client, suppress(OSError), socket.create_connection(("127.0.0.1", self._to)) as server:
+            others = {client: server, server: client}
+            while self.mode != "cut":
+                for one in select.select([client, server], [], [], 0.05)[0]:
+                    if self.mode == "delay":
+                        time.sleep(0.1)
+                    data = one.recv(1 << 16)
+                    if not data:
+                        return
+                    if self.mode != "swallow":
+                        others[one].sendall(data)
+
+
+class Broken:
+    """What runs, and what was written."""
+
+    def __init__(self, url: str, folder: Path, seed: int, cluster: Cluster | None = None) -> None:
+        self.draw, self.folder, self.cluster = random.Random(seed), folder, cluster
+        self.out, self.written, self.did = folder / "answers", Counter[str](), Counter[str]()
+        self.files = [folder / "views.csv"]
+        self.files[0].write_text("user,page\n")
+        port = urlsplit(url).port
+        assert port
+        self.proxy = Proxy(port)
+        self.ledgers = [
+            f"{each}?ledger=views&may_lose=crash&state={folder}/state"
+            for each in (url, url.replace(f":{port}/", f":{self.proxy.port}/"))
+        ]
+        self.told = [self._home(ledger) for ledger in self.ledgers]
+        self.running: list[subprocess.Popen[Any]] = []
+        self.places: list[tuple[str, int]] = [(kind, way) for kind in ("keeper", "worker") for way in (0, 1)]
+        self.running = [self._started(*place) for place in self.places]
+
+    def _home(self, ledger: str) -> dict[str, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the anchor of this way to the server is new
+            secret = Secret(bytes(range(32)))
+            views = wpinq.live({"user": "text", "page": "text"}, 10**7, ledger=ledger, recover=ledger, secret=secret)
+        with closing(views):
+            assert views._journal is not None
+            assert views._journal.parts is not None
+            return views._journal.parts.home.told()
+
+    def _started(self, kind: str, way: int, file: int = 0) -> subprocess.Popen[Any]:
+        """A keeper or a worker; way 1 is behind the proxy, with a clock that is ahead."""
+        ahead = AHEAD if way else ""
+        if kind == "keeper":
+            words = [self.ledgers[way], str(self.files[0]), str(self.out), str(SECONDS)]
+            return processes.Popen([sys.executable, "-c", ahead + KEEPER, *words], stderr=subprocess.DEVNULL)
+        process = processes.Popen([sys.executable, "-c", ahead + WORKER], stdin=subprocess.PIPE, text=True,
+                                  stderr=subprocess.DEVNULL)  # fmt: skip
+        source = {"pattern": str(self.files[file]), "form": {}}
+        told = {"home": self.told[way], "source": source, "every": 0.02, "seconds": SECONDS}
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(told) + "\n")
+        process.stdin.flush()
+        return process
+
+    def revive(self) -> None:
+        """Start again what has ended."""
+        for index, process in enumerate(self.running):
+            if process.poll() is not None:
+                if process.stdin is not None:
+                    process.stdin.close()
+                kind, way = self.places[index][:2]
+                self.running[index] = self._started(kind, way, index - 3 if index > 3 else 0)
+
+    def write(self) -> None:
+        for _ in range(self.draw.randrange(20)):
+            page = self.draw.choice("ab")
+            self.written[page] += 1
+            with self.draw.choice(self.files).open("a") as file:
+                file.write(f"u,{page}\n")
+
+    def breaks(self) -> None:
+        """Do one of the things that go wrong."""
+        kinds = ["kill", "freeze", "kill", "freeze", "delay", "swallow", "cut"]
+        if self.cluster is not None:
+            kinds += ["server"]
+        if len(self.files) < 3:
+            kinds += ["file"]
+        kind = self.draw.choice(kinds)
+        self.did[kind] += 1
+        process = self.draw.choice(self.running)
+        if kind == "kill":
+            process.kill()
+        elif kind == "freeze" and process.poll() is None:
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(2 * SECONDS * self.draw.random())
+            process.send_signal(signal.SIGCONT)
+        elif kind in ("delay", "swallow", "cut"):
+            self.proxy.mode = kind
+            time.sleep(2 * SECONDS * self.draw.random())
+            self.proxy.mode = "cut" if kind == "swallow" else "pass"  # what was swallowed never comes
+            time.sleep(0.1)
+            self.proxy.mode = "pass"
+        elif kind == "server" and self.cluster is not None:
+            self.cluster.kill()
+            time.sleep(0.3 * self.draw.random())
+            self.cluster.start()
+        elif kind == "file":
+            self.files.append(self.folder / f"more{len(self.files)}.csv")
+            self.files[-1].write_text("user,page\n")
+            self.places.append(("worker", 0))
+            self.running.append(self._started("worker", 0, len(self.files) - 1))
+
+    def settled(self, patience: float = 120) -> list[list[Any]]:
+        """All answers, once what was written is counted, or the patience has ended."""
+        end, expected = time.monotonic() + patience, [self.written["a"], self.written["b"]]
+        while time.monotonic() < end:
+            answers = self.answers()
+            if answers and answers[-1][1] == expected:
+                break
+            self.revive()
+            time.sleep(0.1)
+        return self.answers()
+
+    def answers(self) -> list[list[Any]]:
+        """The whole lines that keepers wrote, by epoch."""
+        lines = self.out.read_text().splitlines(keepends=True) if self.out.exists() else []
+        return sorted(json.loads(line) for line in lines if line.endswith("\n") and line.startswith("["))
+
+    def wrong(self, answers: list[list[Any]]) -> str:
+        """What is wrong with them; nothing where all is well."""
+        expected = [self.written["a"], self.written["b"]]
+        if not answers or answers[-1][1] != expected:
+            return f"written {expected}, and answered {answers[-1:]}"
+        by_epoch: dict[int, Any] = {}
+        for epoch, *values in answers:
+            if by_epoch.setdefault(epoch, values) != values:
+                return f"epoch {epoch} was answered in two ways"
+        return ""
+
+    def close(self) -> None:
+        self.proxy.close()
+        for process in self.running:
+            process.kill()
+            process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+
+
+@contextmanager
+def running_server() -> Iterator[Cluster]:
+    """A server that may be killed: it writes to the disk before it confirms."""
+    with tempfile.TemporaryDirectory(prefix="wpinq-postgres-", dir=memory()) as folder:
+        Path(folder).chmod(0o711)
+        cluster = Cluster(Path(folder) / "server")
+        cluster.start()
+        try:
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+def broken(broken: Broken, times: int) -> str:
+    """Break it so many times; what is wrong in the end."""
+    for _ in range(times):
+        broken.write()
+        time.sleep(0.4 * broken.draw.random())
+        broken.breaks()
+        broken.revive()
+    return broken.wrong(broken.settled())
+
+
+def main() -> int:
+    """Break a stream as the command line says."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--times", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=37)
+    words = parser.parse_args()
+    with ExitStack() as ending:
+        cluster = ending.enter_context(running_server())
+        folder = Path(ending.enter_context(tempfile.TemporaryDirectory()))
+        stream = ending.enter_context(closing(Broken(cluster.url, folder, words.seed, cluster)))
+        why = broken(stream, words.times)
+        epochs = len({answer[0] for answer in stream.answers()})
+        print(
+            f"{dict(stream.did)}: {sum(stream.written.values()):,} lines, {epochs:,} epochs answered; {why or 'right'}"
+        )
+    return bool(why)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

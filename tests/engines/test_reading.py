@@ -23,7 +23,12 @@ from wpinq.sources import open_source
 
 
 def data_of(reader):
-    return SimpleNamespace(reader=reader, batches=reader.batches, counted=reader.batches, name="records")
+    return SimpleNamespace(
+        reader=reader,
+        batches=reader.batches,
+        counted=lambda names, _, **words: reader.batches(names, **words),
+        name="records",
+    )
 
 
 def arrived(reader, columns, share=(0, 1), progress=None):

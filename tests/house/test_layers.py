@@ -12,8 +12,8 @@ PACKAGE = Path(wpinq.__file__).parent
 FLOORS = [
     {"apps", "errors", "kernels"},
     {"arguments", "exact", "failures", "html", "lazy", "progress", "storage", "records"},
-    {"noise", "postprocess", "functions", "sources", "ledger", "state"},
-    {"plan"},
+    {"noise", "postprocess", "functions", "ledger", "state"},
+    {"plan", "sources"},
     {"operators", "engines"},
     {"runs"},
     {"pricing"},

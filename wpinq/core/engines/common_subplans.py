@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.linear import Linear
 from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.shapes import Keyed, Read, Shape
+
+if TYPE_CHECKING:
+    from wpinq.core.functions.tree import Node as Condition
 
 
 class Lowered:
@@ -26,10 +31,21 @@ class Lowered:
         needed = needed_columns(job.roots, self.chosen)
         order = [node for node in steps(*job.roots) if self.chosen[node] is node]
         self.shapes: dict[Node, Shape] = {node: node.lower(needed[node]) for node in order}
+        for node, shape in self.shapes.items():
+            if isinstance(shape, Read) and (anyone := self._conditions(node, order, job.roots)):
+                self.shapes[node] = replace(shape, anyone=anyone)
         sizes = [shape.data.reader.total_bytes for shape in self.shapes.values() if isinstance(shape, Read)]
         self.size = None if None in sizes else sum(size or 0 for size in sizes)
         readers = [node.inputs for node, shape in self.shapes.items() if isinstance(shape, Keyed)] + [job.roots]
         self.read = list(dict.fromkeys(self.chosen[one] for inputs in readers for one in inputs))
+
+    def _conditions(self, node: Node, order: Sequence[Node], roots: Sequence[Node]) -> tuple[Condition, ...]:
+        """The conditions of all steps that read a source, which can leave records out; none if one has none."""
+        if any(self.chosen[root] is node for root in roots):
+            return ()
+        readers = [step for step in order if any(self.chosen[source] is node for source in step.inputs)]
+        conditions = [condition for step in readers if (condition := step.condition) is not None]
+        return tuple(conditions) if len(conditions) == len(readers) else ()
 
     def follows(self, node: Node) -> Linear:
         """The linear steps that follow a step."""

@@ -96,7 +96,7 @@ def _lots(
 ) -> Generator[Batch, None, None]:
     """Batches of a share, of about `BYTES_PER_LOT` bytes each, or more if they are counted; all counts leave once."""
     schema = read.data.reader.schema.select(read.columns)
-    frames = read.data.counted(schema.names, share=share, progress=progress)
+    frames = read.data.counted(schema.names, read.anyone, share=share, progress=progress)
     return _batched(_within(frames, CAPACITY // share[1], read.data.name), schema, counted)
 
 

@@ -58,6 +58,10 @@ class Expressions(Columnwise):
     def constants(self) -> Mapping[str, Constant | None]:  # noqa: D102
         return dict(self.constant)
 
+    @property
+    def condition(self) -> Node | None:  # noqa: D102
+        return tree(self.expressions[0], "filter") if [item.kind for item in self.output] == [Kind.BOOL] else None
+
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         return canonical.frame(_each(frame, lambda part: self._made(part, keep)), self.output)
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import polars as pl
 
+from wpinq.core.functions.tree import Node
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.schema import Kind, Schema
 
@@ -59,6 +60,11 @@ class Function(ABC):
         Of whole numbers, texts and booleans the value is given: two of one type are one value only if they are equal.
         """
         return {}
+
+    @property
+    def condition(self) -> Node | None:
+        """A tree of the same meaning, where its one output is a truth value and it is an expression; else None."""
+        return None
 
     @property
     def growth(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -10,6 +11,9 @@ from wpinq.core.functions import Function, bind
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary, Where
 from wpinq.core.plan.node import Node, Record
+
+if TYPE_CHECKING:
+    from wpinq.core.functions.tree import Node as Condition
 
 
 def filter(self: Builder[C], predicate: object) -> C:
@@ -62,6 +66,10 @@ class Filter(Where):
     @property
     def reads(self) -> tuple[str, ...]:
         return self.predicate.reads
+
+    @property
+    def condition(self) -> Condition | None:
+        return self.predicate.condition
 
     def accepts(self, record: Record) -> bool:
         return self.predicate.test(record)

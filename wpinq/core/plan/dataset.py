@@ -15,6 +15,7 @@ from wpinq.core.records.values import KEY_SIZE
 if TYPE_CHECKING:
     import polars as pl
 
+    from wpinq.core.functions.tree import Node as Condition
     from wpinq.core.ledger import Ledger
     from wpinq.core.ledger.secret import Secret
     from wpinq.core.ledger.versions import Pin
@@ -216,9 +217,16 @@ class DataSet:
         return self._held(columns, share, progress)
 
     def counted(
-        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+        self,
+        columns: Sequence[str],
+        anyone: Sequence[Condition] = (),
+        *,
+        share: tuple[int, int] = (0, 1),
+        progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
         """The same, with weights where the source has counted equal rows of these columns.
+
+        It may leave out rows for which none of some conditions is true; all of them come where there is none.
 
         Such a source (`sources/databases/counting.py`) is refused where it is not what it was when its version was
         digested. Only where the unit is a record: a sample of a person's records is drawn by all of their columns.
@@ -229,7 +237,7 @@ class DataSet:
         count = getattr(self.reader, "counted", None)
         if count is None or self.unit.column is not None or self.reader.steady is not Steady.FILES:
             return self.batches(columns, share=share, progress=progress)
-        return self._canonical(count(columns, share=share, progress=progress), columns)
+        return self._canonical(count(columns, anyone, share=share, progress=progress), columns)
 
     def _held(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None

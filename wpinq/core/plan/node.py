@@ -24,6 +24,7 @@ from wpinq.core.records.weights import WeightType
 from wpinq.errors import InternalError
 
 if TYPE_CHECKING:
+    from wpinq.core.functions.tree import Node as Condition
     from wpinq.core.plan.dataset import DataSet
 
 Record: TypeAlias = tuple[object, ...]
@@ -126,6 +127,14 @@ class Node(ABC):
         """The input, and its column, whose value this column has in each record; None where that is not known."""
         before = self.kept_apart(0).get(name) if len(self.inputs) == 1 else None
         return None if before is None else (0, before)
+
+    @property
+    def condition(self) -> Condition | None:
+        """A condition on each record of its one input: where it is not true, nothing is made of the record.
+
+        None where there is none that can be told as a tree.
+        """
+        return None
 
     @property
     def constants(self) -> Mapping[str, tuple[Kind, Hashable] | None]:

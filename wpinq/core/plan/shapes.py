@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from wpinq.core.records.batch import Batch
@@ -11,15 +11,24 @@ from wpinq.core.records.weights import WeightType
 from wpinq.core.state.states import State
 
 if TYPE_CHECKING:
+    from wpinq.core.functions.tree import Node as Condition
     from wpinq.core.plan.dataset import DataSet
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Shape: batches of a protected source."""
+    """Shape: batches of a protected source.
+
+    Attributes:
+        data: The source.
+        columns: What is read of it.
+        anyone: Conditions of the steps that read it: a record for which none is true changes nothing, and may be left
+            out. All records count where there is none.
+    """
 
     data: DataSet
     columns: tuple[str, ...]
+    anyone: tuple[Condition, ...] = field(default=(), compare=False)  # of which == makes a tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import polars as pl
 
+from wpinq.core.functions.tree import Node
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.reader import wanted
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns
+from wpinq.sources.databases.conditions import condition, integer, text
 from wpinq.sources.databases.counting import counted
 from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import Files
@@ -32,8 +34,8 @@ AND NOT system.main.contains(system.main.upper(sql), 'GENERATED')
 are."""
 TYPED = f"SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE {OF_TABLE}"  # noqa: S608
 """The types of all columns, as DuckDB calls them."""
-_INTEGERS = {f"{sign}{name}" for sign in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")}
-FINE = frozenset({*_INTEGERS, "BOOLEAN", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"})
+INTEGERS = {f"{sign}{name}" for sign in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")}
+FINE = frozenset({*INTEGERS, "BOOLEAN", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"})
 """Types of which two values are equal only where they are one value; of VARCHAR under the collation C. Those of DOUBLE,
 BLOB and others repeat little."""
 BYTEWISE = "COLLATE C"
@@ -43,6 +45,7 @@ ALONE: Mapping[str, Any] = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",
     "temp_directory": "",  # records are written nowhere: what does not fit in memory is not counted there
+    "disabled_optimizers": "statistics_propagation",  # by which the time tells whether a column may hold a value
 }
 
 
@@ -70,7 +73,7 @@ class DuckDb:
             native = dict(connection.execute(TYPED, [self.table]).fetchall())
         types = {field.name: field.type for field in schema}
         numbered = stored and "rowid" not in map(str.lower, native)  # else it is a column of the table
-        fine = frozenset(name for name, type_ in native.items() if numbered and type_ in FINE)
+        fine = {name: type_ for name, type_ in native.items() if numbered and type_ in FINE}
         return DuckDbReader(files, arrays.schema_of(types, schema.names, columns, str(self.path)), self, stored, fine)
 
 
@@ -81,12 +84,13 @@ class DuckDbReader(FileReader):
     Attributes:
         source_table: Where they are.
         stored: Whether it is a table of stored cells alone, none of which is computed when it is read.
-        fine: The columns by which DuckDB can count rows: of types in `FINE`, in a table whose rows have numbers.
+        fine: The columns by which DuckDB can count rows, with their types, which are in `FINE`; none in a table whose
+            rows have no numbers.
     """
 
     source_table: DuckDb
     stored: bool
-    fine: frozenset[str]
+    fine: Mapping[str, str] = field(hash=False)
 
     @property
     def name(self) -> str:
@@ -123,24 +127,36 @@ class DuckDbReader(FileReader):
             progress(self.total_bytes)
 
     def counted(
-        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+        self,
+        columns: Sequence[str],
+        anyone: Sequence[Node] = (),
+        *,
+        share: tuple[int, int] = (0, 1),
+        progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
         """The same with equal rows counted in DuckDB, where that is quicker; see `counting.py`.
 
         The integers of one column are counted quicker here (`core/state/counts.py`: `Dense`).
         """
         schema = wanted(self.schema, columns, self.source.given)
-        if not self.fine.issuperset(columns) or (len(columns) == 1 and schema[columns[0]].kind is Kind.INT):
+        if not set(columns) <= self.fine.keys() or (len(columns) == 1 and schema[columns[0]].kind is Kind.INT):
             yield from self.batches(columns, share=share, progress=progress)
             return
         if share[0]:
             return
         self.check()
         with _connection(self.source_table) as connection:
-            yield from _Lots(connection, self.source_table, schema).frames()
+            yield from _Lots(connection, self, schema, condition(anyone, self._compared, _constant)).frames()
         self.check()
         if progress is not None:
             progress(self.total_bytes)
+
+    def _compared(self, name: str) -> tuple[str, Kind] | None:
+        """A column in a condition: integers without a limit, texts byte by byte."""
+        native, kind = self.fine.get(name), self.schema[name].kind if name in self.schema else None
+        if native in INTEGERS and kind is Kind.INT:
+            return f"CAST({quoted(name)} AS HUGEINT)", kind
+        return (f"{quoted(name)} {BYTEWISE}", kind) if native == "VARCHAR" and kind is Kind.TEXT else None
 
     def run_once(self) -> None:
         """Run what may fail on a value, whole, before anything is charged.
@@ -179,28 +195,33 @@ def from_url(url: str) -> DuckDb:
 
 @dataclass(frozen=True, slots=True)
 class _Lots:
-    """Lots of the rows of a table, by their numbers, which DuckDB gives to each row of a snapshot."""
+    """Lots of the rows of a table, by their numbers, which DuckDB gives to each row of a snapshot.
+
+    Attributes:
+        connection: Sees the snapshot.
+        reader: Whose rows they are.
+        schema: The columns that are read.
+        where: Which rows may be left out; none where it is None.
+    """
 
     connection: Any
-    table: DuckDb
+    reader: DuckDbReader
     schema: Schema
+    where: str | None
 
     def frames(self) -> Iterator[pl.DataFrame]:
         """All rows, counted where that is quicker."""
-        most = f"SELECT system.main.max(rowid) FROM {quoted(self.table.table)}"  # noqa: S608  names are quoted
+        most = f"SELECT system.main.max(rowid) FROM {quoted(self.reader.source_table.table)}"  # noqa: S608  names are quoted
         ((last,),) = self.connection.execute(most).fetchall()
         yield from counted(range(0, 0 if last is None else last + 1, ROWS_PER_LOT), self.count, self.read)
 
     def count(self, first: int) -> pl.DataFrame | None:
         """The different rows of a lot, with their numbers; None where DuckDB cannot count them."""
-        names = [quoted(column.name) for column in self.schema]
-        texts = [f"{name} {BYTEWISE}" if column.kind is Kind.TEXT else name
-                 for name, column in zip(names, self.schema, strict=True)]  # fmt: skip
-        chosen = ", ".join(f"{text} AS {name}" for text, name in zip(texts, names, strict=True))
-        groups = ", ".join(map(str, range(1, len(names) + 1)))
-        number = "n" * max(map(len, names))  # longer than any name of a column
         import duckdb as library
 
+        chosen = ", ".join(map(self._grouped, self.schema.names))
+        groups = ", ".join(map(str, range(1, len(self.schema) + 1)))
+        number = "n" * (1 + max(map(len, self.schema.names)))  # longer than any name of a column
         try:
             whole = self._ran(f"{chosen}, system.main.count(*) AS {number}", first, f"GROUP BY {groups}")
             table = whole.read_all()
@@ -215,9 +236,18 @@ class _Lots:
         for batch in self._ran(", ".join(map(quoted, self.schema.names)), first, ""):
             yield arrays.frame(batch, self.schema)
 
+    def _grouped(self, name: str) -> str:
+        way = BYTEWISE if self.reader.fine[name] == "VARCHAR" else ""
+        return f"{quoted(name)} {way} AS {quoted(name)}"
+
     def _ran(self, columns: str, first: int, rest: str) -> Any:
-        lot = f"rowid >= {first} AND rowid < {first + ROWS_PER_LOT}"
-        return _batches(self.connection, f"SELECT {columns} FROM {quoted(self.table.table)} WHERE {lot} {rest}")  # noqa: S608
+        table = quoted(self.reader.source_table.table)
+        rows = f"rowid >= {first} AND rowid < {first + ROWS_PER_LOT} AND {self.where or 'TRUE'}"
+        return _batches(self.connection, f"SELECT {columns} FROM {table} WHERE {rows} {rest}")  # noqa: S608
+
+
+def _constant(value: int | str) -> str:
+    return f"CAST({integer(value)} AS HUGEINT)" if isinstance(value, int) else text(value)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, quote
 import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, PATH, takes
+from wpinq.core.functions.tree import Node
 from wpinq.core.records import python as values
 from wpinq.core.records import text as convert
 from wpinq.core.records.batch import WEIGHT
@@ -29,6 +30,7 @@ from wpinq.core.records.reader import Steady, wanted
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.errors import ChangedError, SourceError
 from wpinq.sources.columns import Columns, check_names, chosen
+from wpinq.sources.databases.conditions import condition, integer, text
 from wpinq.sources.databases.counting import counted
 from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import CHANGED, plain, state
@@ -219,7 +221,12 @@ class SqliteReader:
                 yield frame.select(schema.names)
 
     def counted(
-        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+        self,
+        columns: Sequence[str],
+        anyone: Sequence[Node] = (),
+        *,
+        share: tuple[int, int] = (0, 1),
+        progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
         """The same with equal rows counted in SQLite, where that is quicker; see `counting.py`.
 
@@ -232,6 +239,7 @@ class SqliteReader:
             return
         if share[0]:
             return
+        where = condition(anyone, self._compared, _constant)
         with _connection(self.rows_of) as cursor:
             self._check()
             cursor.execute("PRAGMA temp_store = MEMORY")  # records are written nowhere
@@ -242,7 +250,15 @@ class SqliteReader:
             def read(lot: str) -> Iterator[pl.DataFrame]:
                 return self._selected(cursor, schema, lot)
 
-            yield from counted(self._lots(cursor), count, read)
+            lots = (lot if where is None else f"{lot} AND {where}" for lot in self._lots(cursor))
+            yield from counted(lots, count, read)
+
+    def _compared(self, name: str) -> tuple[str, Kind] | None:
+        """A column in a condition: what is read of it, texts byte by byte."""
+        kind = self.native.get(name)
+        if kind not in (Kind.INT, Kind.TEXT) or name not in self.schema or self.schema[name].kind is not kind:
+            return None
+        return f"{selected(self.schema[name], kind)[0]} {BYTEWISE}", kind
 
     def _lots(self, cursor: sqlite3.Cursor) -> Iterator[str]:
         """Conditions that cut the rows of the table, by their numbers, into lots of `ROWS_PER_FETCH`, the last fewer.
@@ -253,9 +269,9 @@ class SqliteReader:
         step = f"SELECT {number} FROM {rows} WHERE {number} >= ? ORDER BY {number} LIMIT 1 OFFSET ?"  # noqa: S608
         first = -(1 << 63)
         while after := cursor.execute(step, (first, ROWS_PER_FETCH)).fetchone():
-            yield f"WHERE {number} >= {_signed(first)} AND {number} < {_signed(after[0])}"
+            yield f"WHERE {number} >= {integer(first)} AND {number} < {integer(after[0])}"
             first = after[0]
-        yield f"WHERE {number} >= {_signed(first)}"
+        yield f"WHERE {number} >= {integer(first)}"
 
     def _selected(self, cursor: sqlite3.Cursor, read: Schema, where: str) -> Iterator[pl.DataFrame]:
         chosen = ", ".join(", ".join(selected(column, self.native[column.name])) for column in read)
@@ -305,9 +321,8 @@ def _number(cursor: sqlite3.Cursor, table: str) -> str | None:
     return free
 
 
-def _signed(number: int) -> str:
-    """A whole number as SQLite reads one: the least is no literal of it."""
-    return str(number) if number > -(1 << 63) else f"({number + 1} - 1)"
+def _constant(value: int | str) -> str:
+    return integer(value) if isinstance(value, int) else text(value)
 
 
 def _files(path: Path) -> list[Path]:

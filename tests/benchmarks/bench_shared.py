@@ -2,6 +2,9 @@
 
 python tests/benchmarks/bench_shared.py [--rows 2000000] [--smoke]
 
+Beside it, of one process with a journal: rows a CPU second in small epochs, of records and of people; CPU seconds until
+a restart has taken in all that is kept; and memory over a week of epochs of a minute, by a clock that is made up.
+
 Messages are JSON, and lie in memory as a broker's client hands them over; people are bounded, and windows are a minute
 long. The workers and the keeper take turns in this process, and the CPU time of each is added up by itself: what a
 machine with a core for each would need is that of the busiest. The database's server is another process, uncounted.
@@ -132,6 +135,82 @@ def run(url: str, name: str, messages: list[pa.Array], workers: int, many: int) 
     return [clock.spent for clock in clocks], keeper.spent, answers
 
 
+def views_of(folder: str, **more: Any) -> Any:
+    """A stream with a journal in a folder."""
+    return wpinq.live({"user": "text", "page": "text", "at": "timestamp"}, 10**6, secret=Secret(bytes(range(32))),
+                      ledger=Path(folder, "ledger"), recover=Path(folder, "epochs"), **more)  # fmt: skip
+
+
+def sent(draw: np.random.Generator, rows: int, at: dt.datetime = dt.datetime(2026, 1, 1)) -> pl.DataFrame:
+    """Records of one epoch."""
+    users, pages = draw.integers(0, 5000, rows).astype(str), draw.zipf(1.5, rows).clip(0, 1000).astype(str)
+    return pl.DataFrame({"user": users, "page": pages, "at": [at] * rows})
+
+
+def epochs(rows: int, many: int, unit: Any) -> float:
+    """Rows a CPU second, in epochs of so many rows, each answered once."""
+    draw = np.random.default_rng(1)
+    frames = [sent(draw, rows) for _ in range(many)]
+    with tempfile.TemporaryDirectory() as folder, closing(views_of(folder, unit=unit, keep=10)) as views:
+        total = views.map("page").measure(100, continual=True)
+        begun = time.process_time()
+        for frame in frames:
+            views.send(frame)
+            views.advance()
+            total.observe("1")
+        return rows * many / (time.process_time() - begun)
+
+
+def restarted(rows: int, many: int) -> float:
+    """CPU seconds until so many epochs of so many rows, of people, are taken in after a restart."""
+    draw, unit, found = np.random.default_rng(1), wpinq.users("user", at_most=20), []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(2):
+            with closing(views_of(folder, unit=unit)) as views:
+                total = views.map("page").measure(100, continual=True)
+                for _ in range(0 if number else many):
+                    views.send(sent(draw, rows))
+                    views.advance()
+                begun = time.process_time()
+                views.resume()
+                spent = time.process_time() - begun
+                found.append(total.observe_many(["1", "2"]).tolist())
+        assert found[0] == found[1], "the answers are the same"
+    return spent
+
+
+def week(minutes: int) -> list[float]:
+    """Memory in MB at the end of each seventh of so many epochs, each a minute, with windows of an hour."""
+    draw, begin, memory = np.random.default_rng(1), dt.datetime(2026, 1, 1), []
+    unit = wpinq.users("user", at_most=20, period="1h", at="at")
+    with tempfile.TemporaryDirectory() as folder, closing(views_of(folder, unit=unit, keep=63)) as views:
+        hours = views.window("1h", at="at").map("page").measure(1)
+        for minute in range(minutes):
+            now = begin + dt.timedelta(minutes=minute)
+            views.send(sent(draw, 500, now))
+            views.advance(until=now)
+            if minute % 60 == 5 and minute > 60:
+                hours.observe("1", window=begin + dt.timedelta(hours=minute // 60 - 1))
+            if minute % (minutes // 7) == minutes // 7 - 1:
+                memory.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 10**6)
+    return memory
+
+
+def alone(smoke: bool) -> None:
+    """Print the figures of one process."""
+    for rows, asked in ((1_000, 400_000), (10_000, 600_000)):
+        of_records = epochs(rows, 20 if smoke else 300, None)
+        of_people = epochs(rows, 20 if smoke else 300, wpinq.users("user", at_most=20))
+        print(f"epochs of {rows:,} rows: {of_records:,.0f} rows a CPU second, of people {of_people:,.0f};"
+              f" {asked:,} were asked for")  # fmt: skip
+    rows, many = (1_000, 10) if smoke else (100_000, 100)
+    print(
+        f"{rows * many:,} rows are taken in after a restart in {restarted(rows, many):.1f} s of CPU; 10 were asked for"
+    )
+    memory = week(700 if smoke else 7 * 24 * 60)
+    print(f"memory by the day: {', '.join(f'{each:.0f}' for each in memory)} MB")
+
+
 def main() -> None:
     """Print CPU seconds, rows a CPU second of the busiest, and the ratio."""
     parser = argparse.ArgumentParser()
@@ -152,6 +231,7 @@ def main() -> None:
     assert found[0] == found[1], "the answers are the same"
     print(f"two workers: {speeds[1] / speeds[0]:.2f} times one; 1.7 was asked for")
     print(f"largest memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
+    alone(words.smoke)
 
 
 if __name__ == "__main__":

@@ -45,10 +45,10 @@ from wpinq.core.records.identity import identities
 from wpinq.core.records.log import Epoch, Log, Merged
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.runs.timeline import Timeline
+from wpinq.core.state.table import combine
 from wpinq.errors import PlanError
 
 ROW = "\0row"
-IDS = ("\0id0", "\0id1")
 
 
 def covers(merged: Merged, root: Node) -> bool:
@@ -162,16 +162,9 @@ class _Keeper:
         batch = self._before(Batch(numbered, self._read))
         rows = batch.frame[ROW]
         entered = batch.select(self._schema.names)
-        self._state.absorb(0, entered)
-        kept = self._state.emit()
-        places = self._named(entered).with_columns(rows).unique(IDS, keep="first", maintain_order=True)
-        row_weights = self._named(kept).with_columns(kept.frame[WEIGHT]).join(places, on=IDS, how="left")
-        return frame.drop(WEIGHT)[row_weights[ROW]].with_columns(row_weights[WEIGHT])
-
-    def _named(self, batch: Batch) -> pl.DataFrame:
-        """The identity of each record."""
-        ids = identities(batch.frame, self._schema, self._key)
-        return pl.DataFrame({name: ids[:, number].copy() for number, name in enumerate(IDS)})
+        first, ids, sums = combine(identities(entered.frame, self._schema, self._key), entered.weights)
+        kept, weights = self._state.chosen(entered.frame[first], ids, sums)
+        return frame.drop(WEIGHT)[rows[first[kept]]].with_columns(pl.Series(WEIGHT, weights, pl.Int64))
 
 
 def _numbered(node: Node) -> Node:

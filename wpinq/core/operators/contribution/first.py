@@ -16,8 +16,7 @@ from wpinq.core.plan.unit import Unit
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Schema
-from wpinq.core.state.states import State
-from wpinq.core.state.table import Table, combine
+from wpinq.core.state.table import Ids, Rows, Table, Weights, combine
 from wpinq.errors import PlanError
 
 
@@ -50,7 +49,7 @@ class First(Bound):
     shown = "first({0.unit})"
     lasting = True
 
-    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+    def state(self, keep: tuple[str, ...], key: bytes) -> Firsts:
         return Firsts(self.schema, self.unit, keep, self.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
@@ -85,18 +84,29 @@ class Firsts:
     def emit(self) -> Batch:
         """The records of the epoch that there is room for."""
         arrived, self._waiting = Batch.concat(self._waiting, self._schema).consolidate(), []
-        users = self._unit_key.ids(arrived.frame, self._key)
-        ranks = identities(arrived.frame, self._schema, self._key)
+        ids = identities(arrived.frame, self._schema, self._key)
+        kept, weights = self.chosen(arrived.frame, ids, arrived.weights)
+        rows = arrived.frame.select(self._keep)[pl.Series(kept, dtype=pl.UInt32)]
+        weight = pl.Series(WEIGHT, weights, pl.Int64)
+        return Batch(rows.with_columns(weight), self._schema.select(self._keep)).consolidate()
+
+    def chosen(self, frame: pl.DataFrame, ids: Ids, weights: Weights) -> tuple[Rows, Weights]:
+        """Which of the different records of an epoch there is room for, and with which weights; they are kept.
+
+        Args:
+            frame: The records.
+            ids: Their identities, in whose order those of a user are kept.
+            weights: Their weights.
+        """
+        users = self._unit_key.ids(frame, self._key)
         room = np.maximum(self._most - self._kept.lookup(users), 0)
-        order = np.lexsort((*ranks.T[::-1], *users.T[::-1]))
-        users, weights = users[order], arrived.weights[order]
+        order = np.lexsort((*ids.T[::-1], *users.T[::-1]))
+        users, weights = users[order], weights[order]
         other = (users[1:] != users[:-1]).any(axis=1)  # than the user of the record before
         begins = np.flatnonzero(np.concatenate([np.ones(min(len(users), 1), bool), other]))
         before = weights.cumsum() - weights
         before -= np.repeat(before[begins], np.diff(np.append(begins, len(users))))
         weights = np.minimum(weights, np.maximum(room[order] - before, 0))
-        kept = np.flatnonzero(weights)
+        kept = np.flatnonzero(weights > 0)
         self._kept.add(*combine(users[kept], weights[kept])[1:])
-        rows = arrived.frame.select(self._keep)[pl.Series(order[kept], dtype=pl.UInt32)]
-        weight = pl.Series(WEIGHT, weights[kept], pl.Int64)
-        return Batch(rows.with_columns(weight), self._schema.select(self._keep)).consolidate()
+        return order[kept], weights[kept]

@@ -4,7 +4,7 @@
         [--json FILE] [--markdown]
 
 The unit is a pair. Degrees are released by `wpinq.degrees.release`; the other answers are computed by the columns of
-`postprocess/bipartite/counts.py`, which `tests/graphs` holds to the queries, and get Laplace noise of the scale that
+`postprocess/graphs/pair_counts.py`, which `tests/graphs` holds to the queries, and get Laplace noise of the scale that
 the plan says (4 and 3 over their share of epsilon). `--json` appends a line for each run and leaves out the runs that
 the file has; with `--markdown` nothing is run, and the table of what the file has is made.
 
@@ -29,9 +29,10 @@ from graph_runs import asked, collect, parser
 import wpinq
 from wpinq.graphs import Noisy, PairGraph, PairMeasurements, PairSummary, fit
 from wpinq.graphs.measure import reached
-from wpinq.postprocess.bipartite.walker import BEYOND, PairTarget, PairWalker
-from wpinq.postprocess.graphs.chain import off
-from wpinq.postprocess.graphs.walker import buckets_of
+from wpinq.postprocess.graphs.bipartite import BipartiteChain
+from wpinq.postprocess.graphs.chain import Target
+from wpinq.postprocess.graphs.counts import buckets_of
+from wpinq.postprocess.graphs.measured import BEYOND
 
 DATA = Path(wpinq.__file__).parents[2] / "shared" / "data"
 GRAPHS = ("BMS-WebView-1", "retail")
@@ -58,7 +59,7 @@ def measure(graph: PairGraph, epsilon: float, split: list[float], rng: np.random
         fits.append(wpinq.degrees.release(rows, epsilon=f"{share / 2:.6f}"))
     left, right = map(reached, fits)
     most = [max(one, buckets_of(degrees)) for one, degrees in zip((left, right), graph.degrees, strict=True)]
-    true, noisy = counts(graph, (*most, most[1] + BEYOND)), []
+    true, noisy = counts(graph, (most[0], most[1])), []
     for values, size, scale in zip(
         true, ((left, right), (right, right + BEYOND)), (4 / joint, 3 / slices), strict=True
     ):
@@ -66,14 +67,14 @@ def measure(graph: PairGraph, epsilon: float, split: list[float], rng: np.random
     return PairMeasurements(*fits, *noisy)
 
 
-def counts(graph: PairGraph, shape: tuple[int, int, int]) -> list[np.ndarray]:
-    row = PairWalker(graph, shape, np.random.default_rng(0)).counts()
-    return [row[: shape[0] * shape[1]].reshape(shape[:2]), row[shape[0] * shape[1] :].reshape(shape[1:])]
+def counts(graph: PairGraph, sides: tuple[int, int]) -> list[np.ndarray]:
+    row = BipartiteChain(graph, np.random.default_rng(0), sides).counts()
+    return [row[: sides[0] * sides[1]].reshape(sides), row[sides[0] * sides[1] :].reshape(sides[1], -1)]
 
 
-def loss(target: PairTarget, row: np.ndarray) -> float:
-    gaps = zip(target.weight, row - target.wanted, target.slack, strict=True)
-    return float(sum(weight * off(gap, slack) for weight, gap, slack in gaps if weight))
+def loss(target: Target, row: np.ndarray) -> float:
+    gap, slack = np.abs(row - target.wanted), np.maximum(target.slack, 1e-300)
+    return float(target.weight @ np.where(gap < slack, gap * gap / (2 * slack), gap - slack / 2))
 
 
 def errors(graph: PairGraph, true: PairGraph) -> dict[str, float]:
@@ -94,7 +95,7 @@ def run(true: PairGraph, epsilon: float, split: list[float], seed: int, given: a
     began = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     made = fit(measured, seed=seed, steps=given.steps, chains=given.chains)
     seconds = resource.getrusage(resource.RUSAGE_SELF).ru_utime - began
-    row = np.concatenate([part.ravel() for part in counts(true, made._target.shape)])
+    row = np.concatenate([part.ravel() for part in counts(true, made._chains[0].sides)])
     found = errors(made.graph, true) | {"R-hat": max(made.r_hat.values()), "seconds": seconds}
     found |= {"loss": loss(made._target, made.counts), "true loss": loss(made._target, row)}
     return found | {"random": errors(made.random_graph, true)}

@@ -32,8 +32,7 @@ from graph_runs import asked, collect, parser
 
 import wpinq
 from wpinq.graphs import Graph, Measurements, Noisy, Summary, SyntheticGraph, fit
-from wpinq.postprocess.graphs.counts import intersected, joint, middle, shares
-from wpinq.postprocess.graphs.walker import buckets_of
+from wpinq.postprocess.graphs.counts import buckets_of, intersected, joint, middle, shares
 
 DATA = Path(wpinq.__file__).parents[2] / "shared" / "data"
 GRAPHS = ("facebook", "wiki-vote", "p2p-gnutella25", "CA-GrQc", "CA-HepTh", "Caltech36")

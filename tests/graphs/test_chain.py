@@ -4,35 +4,50 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 
+import edge_swaps
 import networkx as nx
 import numpy as np
 import pytest
 from depth import deep, thin
+from edge_swaps import off
 from strategies import expected, protected
 
 from wpinq import graphs
 from wpinq.core import kernels
-from wpinq.postprocess.graphs.chain import off
-from wpinq.postprocess.graphs.counts import Fine, Graph, triple_cells
-from wpinq.postprocess.graphs.walker import ONE, Target, Walker, buckets_of
+from wpinq.postprocess.graphs import simple
+from wpinq.postprocess.graphs.chain import Target
+from wpinq.postprocess.graphs.counts import Fine, Graph, buckets_of, triple_cells
+from wpinq.postprocess.graphs.simple import ONE, SimpleChain
+
+pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 
 
-def walker(graph, seed=0):
+def walker(graph, seed=0, fine=lambda degrees: Fine()):
     made = Graph.of(np.array(graph.edges))
-    return Walker(made, buckets_of(made.degrees), np.random.default_rng(seed))
+    return SimpleChain(made, np.random.default_rng(seed), buckets_of(made.degrees), fine(made.degrees))
 
 
-def fine(one):
+@pytest.fixture
+def plain(monkeypatch):
+    """The loop in Python, as a function that makes chains run it."""
+
+    def use():
+        monkeypatch.setattr(kernels, "LIB", None)
+        monkeypatch.setattr(simple, "walk", edge_swaps.walk)
+
+    return use
+
+
+def fine(degrees):
     """All degrees but two, in pairs; and all but the largest, in triples."""
-    told = np.unique(one.degrees)
+    told = np.unique(degrees)
     return Fine(np.delete(told, 1)[:-1], told[:-1])
 
 
-def target(one, scale=0.5, seed=0, slack=0.0, fine=None):
-    fine = fine or Fine()
-    counts = one.counts(fine)
+def target(one, scale=0.5, seed=0, slack=0.0):
+    counts = one.counts()
     wanted = np.abs(counts * np.random.default_rng(seed).uniform(0.5, 3, len(counts)))
-    return Target(wanted, np.full(len(counts), scale), np.full(len(counts), slack), one.buckets, fine)
+    return Target(wanted, np.full(len(counts), scale), np.full(len(counts), slack), one.buckets**2)
 
 
 def test_counts_are_those_of_networkx():
@@ -43,15 +58,15 @@ def test_counts_are_those_of_networkx():
     assert one.graph.closing(one._nodes[0]).tolist() == [around[tuple(edge)] for edge in one.edges.tolist()]
 
 
-@pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 @pytest.mark.parametrize("seed", range(4))
-def test_compiled_as_in_python(seed, monkeypatch):
+def test_compiled_as_in_python(seed, plain):
     found = []
-    for library in (kernels.LIB, None):
-        monkeypatch.setattr(kernels, "LIB", library)
-        one = walker(nx.powerlaw_cluster_graph(60, 4, 0.5, seed=seed), seed)
-        asked = (None, fine(one), Fine(np.unique(one.degrees)), Fine(triples=np.unique(one.degrees)[:6]))[seed]
-        taken = one.walk(target(one, 20.0 * (seed or 0.1), slack=0.5 * (seed % 2), fine=asked), 1500)
+    cells = (lambda _: Fine(), fine, lambda degrees: Fine(np.unique(degrees)),
+             lambda degrees: Fine(triples=np.unique(degrees)[:6]))[seed]  # fmt: skip
+    for choose in (lambda: None, plain):
+        choose()
+        one = walker(nx.powerlaw_cluster_graph(60, 4, 0.5, seed=seed), seed, cells)
+        taken = one.walk(target(one, 20.0 * (seed or 0.1), slack=0.5 * (seed % 2)), 1500)
         found.append((taken, one.edges.tobytes(), one.triangles.tobytes(), one._crowd.tobytes(), one.rng.random()))
     assert found[0] == found[1]
     assert taken > 20
@@ -85,15 +100,13 @@ def test_what_the_chain_believes_is_what_the_queries_count():
 @deep
 def test_what_the_chain_believes_of_degrees_is_what_the_queries_count():
     """JDD and TbD as their queries define them, and the chain's own differences after its swaps."""
-    one = walker(nx.powerlaw_cluster_graph(40, 3, 0.6, seed=2))
-    asked = fine(one)
-    weigh = target(one, 20.0, fine=asked)
-    arcs = {}
+    one = walker(nx.powerlaw_cluster_graph(40, 3, 0.6, seed=2), fine=fine)
+    asked, weigh, arcs = one.fine, target(one, 20.0), {}
     one.walk(weigh, 4_000)
     for a, b in one.edges.tolist():
         arcs[a, b] = arcs[b, a] = Fraction(1)
     plan = graphs.simple(protected((), src="integer", dst="integer"))
-    cells = one.counts(asked)[one.buckets**2 + one.buckets + 1 :]
+    cells = one.counts()[one.buckets**2 + one.buckets + 1 :]
     pairs = {(int(a), int(b)): cells[i * len(asked.pairs) + j]
              for i, a in enumerate(asked.pairs) for j, b in enumerate(asked.pairs)}  # fmt: skip
     triples = dict(zip(map(tuple, asked.triples[triple_cells(len(asked.triples))].tolist()),
@@ -105,14 +118,14 @@ def test_what_the_chain_believes_of_degrees_is_what_the_queries_count():
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_differences_by_degree_follow_each_swap(compiled, monkeypatch):
+def test_differences_by_degree_follow_each_swap(compiled, plain):
     """What the chain has at the end, step by step, is the count of the graph that it ends with."""
     if not compiled:
-        monkeypatch.setattr(kernels, "LIB", None)
-    one = walker(nx.powerlaw_cluster_graph(60, 4, 0.6, seed=3), 3)
-    weigh = target(one, 0.1, fine=fine(one))
+        plain()
+    one = walker(nx.powerlaw_cluster_graph(60, 4, 0.6, seed=3), 3, fine)
+    weigh = target(one, 0.1)
     assert one.walk(weigh, 1500) > 100
-    assert one.gap == pytest.approx(one.counts(weigh.fine) - weigh.wanted, abs=1e-9)
+    assert one.gap == pytest.approx(one.counts() - weigh.wanted, abs=1e-9)
 
 
 def test_degrees_stay_and_so_does_the_room_at_each_edge():
@@ -148,7 +161,7 @@ def test_the_chain_tends_to_the_likelihood(wedges, slack):
         one.counts() * 0,
         np.where(np.arange(len(one.counts())) == len(one.counts()) - 1, 1.0, 0.0),
         np.full(len(one.counts()), slack),
-        one.buckets,
+        one.buckets**2,
     )
 
     def whole(edges):

@@ -10,15 +10,18 @@ from depth import deep, thin
 
 import wpinq
 from wpinq import graphs
-from wpinq.errors import BudgetError, ExactnessError, PlanError, SourceError
+from wpinq.core import kernels
+from wpinq.errors import BudgetError, ExactnessError, ExtraError, PlanError, SourceError
 from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.graphs import fit as fitting
+from wpinq.postprocess.graphs.chain import Target
 from wpinq.postprocess.graphs.counts import Graph, joint, middle, shares
-from wpinq.postprocess.graphs.fit import degrees_of, split_r_hat
-from wpinq.postprocess.graphs.measured import Noisy, by_chance, common_share, shrunken, smoothed
+from wpinq.postprocess.graphs.fit import split_r_hat
+from wpinq.postprocess.graphs.measured import Noisy, by_chance, common_share, degrees_of, shrunken, smoothed
+from wpinq.postprocess.graphs.simple import SimpleChain
 from wpinq.postprocess.graphs.synthetic import Summary, with_degrees
-from wpinq.postprocess.graphs.walker import Target, Walker
 
+pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 CLUSTERED = nx.powerlaw_cluster_graph(400, 6, 0.9, seed=1)
 STEPS = 200_000
 
@@ -64,7 +67,7 @@ def test_triangles_are_kept_where_degrees_alone_lose_them(fitted):
 
 def test_what_it_believes_is_what_a_recount_of_the_graph_gives(fitted):
     plan = graphs.undirected(protected(fitted.graph.edges.tolist(), 10**12))
-    n = fitted._target.buckets
+    n = fitted._chains[0].buckets
     triangles = graphs.triangle_buckets(plan).measure(epsilon=10**9)
     pairs = graphs.joint_buckets(plan).measure(epsilon=10**9)
     middle = fitted.counts[n * n : n * n + n]
@@ -216,10 +219,10 @@ def test_a_total_tells_how_many_there_are_where_noise_swamps_the_buckets():
 def test_chance_is_what_random_simple_graphs_have():
     """Where degrees are wide, as d e / 2m is not: two hubs are not joined twice."""
     first = with_degrees([150] * 15 + [9] * 60 + [4] * 525)
-    one = Walker(first, 8, np.random.default_rng(1))
+    one = SimpleChain(first, np.random.default_rng(1), 8)
     mix, seen = shares(first.degrees, 8), []
     for _ in range(60):
-        one.walk(Target(*np.zeros((3, 73)), 8), 20_000, 0.0)
+        one.walk(Target(*np.zeros((3, 73)), 64), 20_000, 0.0)
         seen.append(np.triu(joint(one.edges, mix)))
     found, ends = by_chance(first.degrees, 8), first.degrees @ mix / 2
     assert (found + found.T).sum(axis=1) == pytest.approx(ends, rel=0.005)
@@ -235,8 +238,8 @@ def test_joint_degrees_that_noise_swamps_follow_those_beside_them():
     rng = np.random.default_rng(1)
     sizes = ((40, 50), (20, 70), (10, 100), (5, 200), (2, 600))
     apart = nx.disjoint_union_all([nx.random_regular_graph(degree, nodes, seed=1) for degree, nodes in sizes])
-    made = Walker(Graph.of(np.array(apart.edges)), 6, rng)
-    made.walk(Target(*np.zeros((3, 43)), 6), 1_200, 0.0)
+    made = SimpleChain(Graph.of(np.array(apart.edges)), rng, 6)
+    made.walk(Target(*np.zeros((3, 43)), 36), 1_200, 0.0)
     mix = shares(made.degrees, 6)
     true, expected = np.triu(joint(made.edges, mix)), by_chance(made.degrees, 6)
     off = np.zeros((10, 3))
@@ -256,15 +259,21 @@ def test_joint_degrees_that_noise_swamps_follow_those_beside_them():
 def test_chains_go_on_until_they_agree_or_the_limit(measured, monkeypatch):
     """Chains of few steps go on to the limit where they are never near enough, and not at all where they are."""
     lengths = []
-    monkeypatch.setattr(fitting, "STEPS", 20)
-    monkeypatch.setattr(fitting, "LEAST", 0)
-    monkeypatch.setattr(fitting, "_agreeing", lambda runs, _: lengths.append(len(runs[0][2])) or {"triangles": worst})
+    monkeypatch.setattr(SimpleChain, "steps", 20)
+    monkeypatch.setattr(SimpleChain, "least", 0)
+    monkeypatch.setattr(fitting, "_agreement", lambda runs: lengths.append(len(runs[0][2])) or {"triangles": worst})
     for worst, seen in ((0.0, [16]), (9.9, [16, 32, 64, 128, 136])):
         lengths.clear()
         found = graphs.fit(measured, seed=1)
         assert lengths == seen
         assert ("not settled" in repr(found)) == (worst > 1.1)
     assert found.crowded == 0
+
+
+def test_without_compiled_kernels_there_is_no_search(measured, monkeypatch):
+    monkeypatch.setattr(kernels, "LIB", None)
+    with pytest.raises(ExtraError, match=r"graphs\.fit\(\.\.\.\): there are no compiled kernels; install"):
+        graphs.fit(measured, seed=1, steps=0)
 
 
 @deep
@@ -274,9 +283,9 @@ def test_answers_by_degree_are_fitted_too():
     found = graphs.fit(
         graphs.measure(protected(CLUSTERED.edges, 10**6), epsilon=10**5, shares=parts), seed=1, steps=3 * STEPS
     )
-    target = found._target
-    cut, wanted = len(target.fine.pairs) ** 2, target.wanted[-target.fine.cells :]
-    begun, ended = target.fine.counts(found.seed_graph), found.counts[-target.fine.cells :]
+    fine = found.measurements.fine
+    cut, wanted = len(fine.pairs) ** 2, found._target.wanted[-fine.cells :]
+    begun, ended = fine.counts(found.seed_graph), found.counts[-fine.cells :]
     for part in (slice(None, cut), slice(cut, None)):
         assert np.abs(ended - wanted)[part].sum() < 0.6 * np.abs(begun - wanted)[part].sum()
     content = json.loads(json.dumps(found.content()))

@@ -6,20 +6,23 @@ from itertools import combinations
 
 import networkx as nx
 import numpy as np
+import pair_swaps
 import pytest
 from depth import thin
+from edge_swaps import off
 from strategies import expected, protected
 
 from wpinq import graphs
 from wpinq.core import kernels
 from wpinq.errors import PlanError
-from wpinq.postprocess.bipartite import walker as walking
-from wpinq.postprocess.bipartite.chain import _Chain, _Swap
-from wpinq.postprocess.bipartite.counts import LARGEST, MOST, UNIT, PairGraph, cuts, shared_in_all, sliced
-from wpinq.postprocess.bipartite.synthetic import with_degrees
-from wpinq.postprocess.bipartite.walker import PairTarget, PairWalker
-from wpinq.postprocess.graphs.chain import off
-from wpinq.postprocess.graphs.walker import buckets_of
+from wpinq.postprocess.graphs import bipartite
+from wpinq.postprocess.graphs.bipartite import BipartiteChain
+from wpinq.postprocess.graphs.chain import Target
+from wpinq.postprocess.graphs.counts import buckets_of
+from wpinq.postprocess.graphs.pair_counts import LARGEST, MOST, UNIT, PairGraph, cuts, shared_in_all, sliced
+from wpinq.postprocess.graphs.synthetic import pairs_with_degrees
+
+pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 
 
 def random_pairs(seed, lefts=30, rights=12, many=90):
@@ -32,18 +35,18 @@ def random_pairs(seed, lefts=30, rights=12, many=90):
 def walker(seed, **how):
     graph = random_pairs(seed, **how)
     left, right = (buckets_of(some) for some in graph.degrees)
-    return PairWalker(graph, (left, right, right + 3), np.random.default_rng(seed))
+    return BipartiteChain(graph, np.random.default_rng(seed), (left, right))
 
 
 def target(one, scale=0.5, slack=0.0):
     counts = one.counts()
     wanted = counts * np.random.default_rng(1).uniform(0.5, 3, len(counts))
-    return PairTarget(wanted, np.full(len(counts), scale), np.full(len(counts), slack), one.shape)
+    return Target(wanted, np.full(len(counts), scale), np.full(len(counts), slack), one.sides[0] * one.sides[1])
 
 
 def recounted(one):
     """Another walker that begins where this one is."""
-    return PairWalker(one.now, one.shape, one.rng)
+    return BipartiteChain(one.now, one.rng, one.sides)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -59,12 +62,12 @@ def test_butterflies_and_degrees_are_those_of_networkx(seed):
     assert (summary.clustering > 0) == any(squares.values())
 
 
-@pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 @pytest.mark.parametrize("seed", range(4))
 def test_compiled_as_in_python(seed, monkeypatch):
     found = []
-    for library in (kernels.LIB, None):
+    for library, loop in ((kernels.LIB, bipartite.wander), (None, pair_swaps.wander)):
         monkeypatch.setattr(kernels, "LIB", library)
+        monkeypatch.setattr(bipartite, "wander", loop)
         one = walker(seed)
         made = one.walk(target(one, 5.0 * seed, slack=0.5 * (seed % 2)), 1500)
         states = one._other.tobytes(), one._sliced.tobytes(), one._total.tobytes(), one.counts().tobytes()
@@ -103,7 +106,7 @@ def test_no_walk_depends_on_when_the_table_is_made_anew(monkeypatch):
     """A proposal that were dropped because its nodes might not fit would be made less often than its chance says."""
     found = []
     for room in (2, 64):
-        monkeypatch.setattr(walking, "ROOM", room)
+        monkeypatch.setattr(bipartite, "ROOM", room)
         one = walker(6, lefts=300, rights=250, many=900)
         filled, fill = [], one._fill
         monkeypatch.setattr(one, "_fill", lambda *pairs, fill=fill, filled=filled: (filled.append(1), fill(*pairs)))
@@ -115,7 +118,7 @@ def test_no_walk_depends_on_when_the_table_is_made_anew(monkeypatch):
 
 def test_a_table_grows_with_what_is_shared():
     """A left node with d pairs makes d^2 / 2 pairs of right ones, and a step changes at most 4 d of them."""
-    one = PairWalker(PairGraph(np.stack([np.zeros(800, int), np.arange(800)], 1), 1, 800), (10, 1, 4), None)
+    one = BipartiteChain(PairGraph(np.stack([np.zeros(800, int), np.arange(800)], 1), 1, 800), None, (10, 1))
     assert len(one._table[0]) <= 8 * (800**2 // 2 + 4 * 800)
 
 
@@ -125,7 +128,7 @@ def test_what_the_chain_believes_is_what_the_queries_count():
     one.walk(target(one), 5_000)
     pairs = {tuple(pair): Fraction(1) for pair in one.now.pairs.tolist()}
     plan = graphs.pairs(protected((), left="integer", right="integer"))
-    (left, right, slices), counts = one.shape, one.counts()
+    (left, right), slices, counts = one.sides, one.slices, one.counts()
     joint = {(i + 1, j + 1): counts[i * right + j] for i in range(left) for j in range(right)}
     rest = counts[left * right :]
     shared = {(i + 1, k + 1): rest[i * slices + k] for i in range(right) for k in range(slices)}
@@ -145,7 +148,7 @@ def all_graphs(left, right):
 
 
 def proposed(pairs, wedges):
-    """How likely each other graph is proposed, by what `bipartite/chain.py` says of a step, draw by draw."""
+    """How likely each other graph is proposed, by what `bipartite.py` says of a step, draw by draw."""
     row, fans, size = defaultdict(list), defaultdict(list), len(pairs)
     for u, p in sorted(pairs):
         row[u].append(p)
@@ -173,16 +176,18 @@ def test_the_chances_of_proposals_and_what_counts_become_of_every_swap(left, rig
     """All graphs with these degrees and all swaps: so the chain is reversible, whatever the answers are."""
     wedges, states = Fraction(1, 2), {}
     for pairs in all_graphs(left, right):
-        one = PairWalker(PairGraph(np.array(sorted(pairs)), len(left), len(right)), (3, 2, 5), None)
+        one = BipartiteChain(PairGraph(np.array(sorted(pairs)), len(left), len(right)), None, (3, 2))
         states[pairs] = one, one.counts(), proposed(pairs, wedges)
     for pairs, (one, counts, chances) in states.items():
         kept = (*one._table, one.graph.share, one._total, one._sliced, cuts(5))
-        chain = _Chain(*one._ends, one._owner, one._other, one._at, one._back, *kept, *one._nodes, 3, 2, float(UNIT))
+        chain = pair_swaps.Swaps(
+            *one._ends, one._owner, one._other, one._at, one._back, *kept, *one._nodes, 3, 2, float(UNIT)
+        )
         swaps = [(u, p, v, q) for (u, p), (v, q) in combinations(sorted(pairs), 2) if u != v and p != q]
         swaps = [swap for swap in swaps if not {(swap[0], swap[3]), (swap[2], swap[1])} & pairs]
         assert len(swaps) == len(chances) > 0
         for u, p, v, q in swaps:
-            swap = _Swap(u, p, v, q, set(chain.row(u)), set(chain.row(v)), [0] * 5, [0] * 5)
+            swap = pair_swaps.Swap(u, p, v, q, set(chain.row(u)), set(chain.row(v)), [0] * 5, [0] * 5)
             moved = np.zeros(len(counts))
             chain.movement(swap, moved)
             after = pairs - {(u, p), (v, q)} | {(u, q), (v, p)}
@@ -198,12 +203,12 @@ def test_the_chain_tends_to_the_likelihood(wedges, slack):
     """How often it is at each graph with these degrees, by chi square; red by chance less than once in 10^6."""
     left, right = [3, 2, 2, 1], [3, 2, 2, 1]
     every = list(all_graphs(left, right))
-    one = PairWalker(PairGraph(np.array(sorted(every[0])), 4, 4), (2, 2, 5), np.random.default_rng(1))
+    one = BipartiteChain(PairGraph(np.array(sorted(every[0])), 4, 4), np.random.default_rng(1), (2, 2))
     weight = np.where(np.arange(len(one.counts())) >= 4 + 3, 4.0, 0.0)
-    weigh = PairTarget(np.zeros(len(weight)), weight, np.full(len(weight), slack), one.shape)
+    weigh = Target(np.zeros(len(weight)), weight, np.full(len(weight), slack), 4)
 
     def worse(pairs):
-        counts = PairWalker(PairGraph(np.array(sorted(pairs)), 4, 4), one.shape, one.rng).counts()
+        counts = BipartiteChain(PairGraph(np.array(sorted(pairs)), 4, 4), one.rng, one.sides).counts()
         return sum(w * off(count, slack) for w, count in zip(weight, counts, strict=True))
 
     law = np.exp([-worse(pairs) for pairs in every])
@@ -228,7 +233,7 @@ def test_the_largest_degree_is_the_last_that_64_bits_hold():
     assert whole.tolist() == [10**6 * UNIT // 4] * 2 == hub.shared()[1].tolist() * 2
     for left, right in (([LARGEST + 1], [LARGEST + 1]), ([MOST], [LARGEST] * 200)):
         with pytest.raises(PlanError, match="Measure a part"):
-            with_degrees(np.array(left), np.array(right), np.random.default_rng(1))
+            pairs_with_degrees(np.array(left), np.array(right), np.random.default_rng(1))
 
 
 def test_slices_add_up_to_what_is_shared():

@@ -14,7 +14,7 @@ from wpinq import graphs
 from wpinq.core.plan.stability import paths
 from wpinq.errors import BudgetError, ExactnessError, PlanError, SourceError
 from wpinq.graphs.bipartite import SLICES
-from wpinq.postprocess.bipartite.synthetic import with_degrees
+from wpinq.postprocess.graphs.synthetic import pairs_with_degrees
 from wpinq.testing import check_stability, evaluate
 
 RNG = np.random.default_rng(1)
@@ -121,7 +121,8 @@ def test_butterflies_are_kept_where_degrees_alone_lose_them(fitted):
 
 def test_what_it_believes_is_what_a_recount_of_the_graph_gives(fitted):
     plan = graphs.pairs(listed(fitted.graph.pairs.tolist(), 10**12))
-    left, right, slices = fitted._target.shape
+    left, right = fitted._chains[0].sides
+    slices = fitted._chains[0].slices
     for query, size, counts in (
         (graphs.pair_buckets, (left, right), fitted.counts[: left * right]),
         (graphs.butterfly_buckets, (right, slices), fitted.counts[left * right :]),
@@ -196,5 +197,5 @@ def test_odd_graphs_are_answered(name, epsilon, tmp_path):
 
 def test_degrees_that_do_not_agree_are_brought_together():
     for left, right in (([3, 2], [9]), ([5, 5, 5], [1]), ([], []), ([4], [1, 1, 1, 1]), ([7, 1], [2, 2, 2])):
-        one, other = with_degrees(np.array(left, int), np.array(right, int), np.random.default_rng(1)).degrees
+        one, other = pairs_with_degrees(np.array(left, int), np.array(right, int), np.random.default_rng(1)).degrees
         assert one.sum() == other.sum() == (sum(left) + sum(right)) // 2

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import edge_swaps
 import numpy as np
+import pair_swaps
 import pytest
 from depth import often
 from hypothesis import given, settings
@@ -18,7 +20,6 @@ from wpinq.postprocess.degrees.paths import path
 from wpinq.postprocess.degrees.posterior import curves as posterior
 from wpinq.postprocess.degrees.posterior import marginals as chain
 from wpinq.postprocess.degrees.synthesis import gale_ryser, sampler
-from wpinq.postprocess.graphs import chain as swaps
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 SEEDS = st.integers(0, 2**32 - 1)
@@ -160,9 +161,7 @@ def test_arrays_of_another_kind_are_refused_rather_than_misread(given):
 
 
 def test_each_loop_stands_twice():
-    from wpinq.postprocess.bipartite import chain as pair_chain
-
-    modules = [path, reconcile, chain, pair_chain, posterior, gale_ryser, sampler, swaps]
+    modules = [path, reconcile, chain, pair_swaps, posterior, gale_ryser, sampler, edge_swaps]
     from wpinq.postprocess.degrees.paths import corridor
 
     for name in loops.LOOPS:

@@ -14,14 +14,11 @@ from wpinq.graphs.queries import (
     triangles_by_intersect,
     undirected,
 )
-from wpinq.postprocess.bipartite.counts import PairGraph
-from wpinq.postprocess.bipartite.fit import PairFit, fit
-from wpinq.postprocess.bipartite.measured import PairMeasurements
-from wpinq.postprocess.bipartite.synthetic import PairSummary, SyntheticPairs
 from wpinq.postprocess.graphs.counts import Graph
-from wpinq.postprocess.graphs.fit import GraphFit
-from wpinq.postprocess.graphs.measured import Measurements, Noisy, NoisyByDegree
-from wpinq.postprocess.graphs.synthetic import Summary, SyntheticGraph
+from wpinq.postprocess.graphs.fit import GraphFit, PairFit, fit
+from wpinq.postprocess.graphs.measured import Measurements, Noisy, NoisyByDegree, PairMeasurements
+from wpinq.postprocess.graphs.pair_counts import PairGraph
+from wpinq.postprocess.graphs.synthetic import PairSummary, Summary, SyntheticGraph, SyntheticPairs
 
 __all__ = [
     "Graph",

@@ -35,12 +35,8 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
 from wpinq.graphs.measure import LEVEL, GraphQuotes, fitted, quotes_of, reached, split_by
 from wpinq.graphs.queries import MOST_BUCKETS
-from wpinq.postprocess.bipartite.measured import PairMeasurements
-from wpinq.postprocess.bipartite.walker import BEYOND
-from wpinq.postprocess.graphs.measured import Noisy
+from wpinq.postprocess.graphs.measured import BEYOND, Noisy, PairMeasurements
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.core.measurements.measurement import Measurement

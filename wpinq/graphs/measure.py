@@ -28,10 +28,8 @@ from wpinq.graphs.queries import (
 from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.degrees.posterior.evidence import Cornered
 from wpinq.postprocess.degrees.reconcile import LARGEST_SCALE
-from wpinq.postprocess.graphs.counts import Ints, triple_cells
-from wpinq.postprocess.graphs.fit import degrees_of
-from wpinq.postprocess.graphs.measured import Measurements, Noisy, NoisyByDegree
-from wpinq.postprocess.graphs.walker import buckets_of
+from wpinq.postprocess.graphs.counts import Ints, buckets_of, triple_cells
+from wpinq.postprocess.graphs.measured import Measurements, Noisy, NoisyByDegree, degrees_of
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

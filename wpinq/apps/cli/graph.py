@@ -16,8 +16,7 @@ from wpinq.exact import decimal, positive
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.postprocess.bipartite.fit import PairFit
-    from wpinq.postprocess.graphs.fit import GraphFit
+    from wpinq.postprocess.graphs.fit import Fitted
 
 
 @arguments.over(arguments.protected)
@@ -86,10 +85,12 @@ def graph(
     from wpinq.errors import installed
     from wpinq.graphs import fit
     from wpinq.postprocess.degrees.synthesis.writers import WRITERS
+    from wpinq.postprocess.graphs.chain import ready
     from wpinq.postprocess.style import SUFFIXES
 
     epsilon = positive(budget, "--budget")
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
+    ready("wpinq graph")
     if not bipartite:
         needs("graphs", "wpinq graph")
     if plot is not None:
@@ -132,7 +133,7 @@ def measure_pairs(data: Input, epsilon: Fraction, analyst: str | None) -> tuple[
     return pairs, measured(pairs, epsilon, analyst=analyst)
 
 
-def show(edges: Collection, epsilon: Fraction, fitted: GraphFit | PairFit, written: list[Path]) -> None:
+def show(edges: Collection, epsilon: Fraction, fitted: Fitted[Any, Any], written: list[Path]) -> None:
     """Tell what was found, what it cost, and whom it protects."""
     from wpinq.apps.cli.show import aligned, budget_line, protects_line
     from wpinq.core import sources

@@ -1,7 +1,8 @@
 """Compiled kernels: 1,000 lines of C, compiled when the package is built, called through ctypes; or nothing.
 
-Everything works without them. Where there was no compiler, or the library is not that of the sources beside it, the
-same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has what runs there.
+Everything but the search for graphs works without them. Where there was no compiler, or the library is not that of the
+sources beside it, the same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has
+what runs there.
 
     hashes.c        identities: SipHash
     repeats.c       adding up equal values that are near each other, or few

@@ -3,6 +3,8 @@
 Both give the same results, bit for bit, and draw the same random numbers; plain Python takes about a hundred times as
 long. Each is a function of arrays, numbers and generators, or of tuples of them, that writes into arrays of its caller.
 A generator is not locked while compiled code draws from it: two threads need two.
+
+Searches for graphs (`walk`, `wander`) take a minute in C, so they run there alone; tests hold their Python.
 """
 
 from __future__ import annotations
@@ -56,22 +58,28 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
-def compiled(plain: Callable[P, R]) -> Callable[P, R]:
-    """Let the library's function of this name do the work, or `plain` where there is no library.
+def kernel(name: str) -> Callable[..., Any]:
+    """The library's function of this name, which needs the library.
 
     Raises:
         TypeError: An array is not of the type that the C function takes, or not contiguous.
     """
-    codes, _, result = LOOPS[plain.__name__].partition(">")
-    name, give = f"wpinq_{plain.__name__}", RESULTS[result]
+    codes, _, result = LOOPS[name].partition(">")
+
+    def run(*arguments: Any) -> Any:
+        converted = [_converted(code, item) for code, item in zip(codes, _unpacked(arguments), strict=True)]
+        return RESULTS[result](getattr(_library(), f"wpinq_{name}")(*converted))
+
+    return run
+
+
+def compiled(plain: Callable[P, R]) -> Callable[P, R]:
+    """Let the library's function of this name do the work, or `plain` where there is no library; see `kernel`."""
+    quick = kernel(plain.__name__)
 
     @wraps(plain)
     def run(*arguments: P.args, **keywords: P.kwargs) -> R:
-        library = sys.modules["wpinq.core.kernels"].LIB
-        if library is None:
-            return plain(*arguments, **keywords)
-        converted = [_converted(code, item) for code, item in zip(codes, _unpacked(arguments), strict=True)]
-        return cast(R, give(getattr(library, name)(*converted)))
+        return cast(R, (plain if _library() is None else quick)(*arguments, **keywords))
 
     return run
 
@@ -84,6 +92,10 @@ def compiled_items(plain: Callable[P, R]) -> Callable[P, R]:
         return plain(*map(_viewed, arguments), **keywords)
 
     return compiled(viewing)
+
+
+def _library() -> ctypes.CDLL | None:
+    return cast(ctypes.CDLL | None, sys.modules["wpinq.core.kernels"].LIB)
 
 
 def _unpacked(arguments: tuple[Any, ...]) -> Iterator[Any]:

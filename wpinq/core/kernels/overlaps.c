@@ -1,4 +1,4 @@
-/* A Markov chain over the bipartite graphs with given degrees: `wander` of bipartite/chain.py says what a step is. */
+/* A Markov chain over the bipartite graphs with given degrees: graphs/bipartite.py says what a step is. */
 
 #include "common.h"
 

@@ -1,4 +1,4 @@
-/* A Markov chain over the simple graphs with given degrees: `walk` of graphs/chain.py says what a step is. */
+/* A Markov chain over the simple graphs with given degrees: graphs/simple.py says what a step is. */
 
 #include "common.h"
 

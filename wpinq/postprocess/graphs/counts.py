@@ -38,6 +38,11 @@ class Graph:
         return cls(np.unique(np.sort(ends.reshape(-1, 2), axis=1), axis=0).astype(np.int64), len(names))
 
     @property
+    def rows(self) -> Ints:
+        """The edges: two nodes in a row."""
+        return self.edges
+
+    @property
     def degrees(self) -> Ints:
         """The number of edges of each node."""
         return np.bincount(self.edges.ravel(), minlength=self.nodes).astype(np.int64)
@@ -94,6 +99,15 @@ def shares(degrees: Ints, buckets: int) -> Floats:
     """
     thick = 2 ** np.arange(buckets)
     return np.asarray(np.clip(degrees[:, None] - thick + 1, 0, thick) / np.maximum(degrees, 1)[:, None])
+
+
+def buckets_of(degrees: npt.ArrayLike) -> int:
+    """How many buckets hold these degrees.
+
+    >>> buckets_of([1, 7]), buckets_of([8]), buckets_of([])
+    (3, 4, 1)
+    """
+    return max(int(np.max(np.asarray(degrees, np.int64), initial=1)).bit_length(), 1)
 
 
 def joint(edges: Ints, mix: Floats) -> Floats:

@@ -18,19 +18,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from wpinq.errors import PlanError
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.graphs.counts import NONE, Fine, Floats, Ints, shares
-from wpinq.postprocess.graphs.walker import Target, buckets_of
+from wpinq.postprocess.graphs.chain import Target
+from wpinq.postprocess.graphs.counts import NONE, Fine, Floats, Ints, buckets_of, shares
 
 SHARPNESS = 200.0
 """What a unit of weight is worth, of the answer with the least noise. The likelihood itself would be worth 1/scale, and
 then nearly all graphs have few triangles, whatever was answered, for there are so many more of them."""
-SPREAD_TRIANGLES = 1.0
-"""How far triangles lie from what the degrees alone let one expect, in shares of that; see `shrunken`."""
+SPREAD = 1.0
+"""How far answers lie from what the degrees alone let one expect, in shares of that; see `shrunken` and `believed`."""
+BEYOND = 3
+"""So many more slices than buckets of right nodes there are: two share a quarter of a degree at the most."""
 LEAST_SLACK, SHARE_ROUNDS = 0.01, 30
 
 
@@ -58,7 +61,22 @@ class NoisyByDegree(Noisy):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measurements:
+class Released:
+    """What was released of a graph, as plain numbers: all that a synthetic graph follows from."""
+
+    KIND: ClassVar[str]
+    QUERIES: ClassVar[tuple[str, ...]]
+
+    def noisy(self) -> dict[str, Noisy]:
+        """What was asked beside the degrees, by name."""
+        return {name: getattr(self, name) for name in self.QUERIES if getattr(self, name) is not None}
+
+    def __repr__(self) -> str:
+        return f"<released answers of {self.KIND}: degrees{''.join(f', {name}' for name in self.noisy())}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurements(Released):
     """What was released of a graph: plain numbers, all that a synthetic graph follows from.
 
     Attributes:
@@ -71,6 +89,8 @@ class Measurements:
         about: What describes them: data set, unit, cost, and what is not in them; None for bare numbers.
     """
 
+    KIND = "a graph"
+    QUERIES = ("joint", "triangles", "intersect", "joint_degrees", "triangles_by_degree")
     degrees: Fit
     joint: Noisy | None = None
     triangles: Noisy | None = None
@@ -79,30 +99,30 @@ class Measurements:
     triangles_by_degree: NoisyByDegree | None = None
     about: Mapping[str, Any] | None = None
 
+    @property
+    def fine(self) -> Fine:
+        """The cells of the answers by degree."""
+        by_degree = (self.joint_degrees, self.triangles_by_degree)
+        return Fine(*(NONE if answers is None else answers.degrees for answers in by_degree))
+
     def target(self, degrees: Ints, sharpness: float = SHARPNESS) -> Target:
         """The answers as the chain takes them: those of the buckets that its nodes are in, and how sure each is."""
-        buckets = buckets_of(degrees)
+        buckets, fine = buckets_of(degrees), self.fine
         guesses = self._guesses(degrees)
         by_degree = (self.joint_degrees, self.triangles_by_degree)
         noisy = [answers for answers, _, _ in guesses.values()] or [
             answers for answers in by_degree if answers is not None
         ]
         least = min((answers.scale for answers in noisy), default=1.0)
-        rows = []
-        for name, shape in (("joint", (buckets, buckets)), ("triangles", (buckets,)), ("intersect", (1,))):
-            wanted, weight, slack = np.zeros((3, *shape))
-            if name in guesses:
-                answers, values, unsure = guesses[name]
-                part = tuple(slice(0, min(size, len(values))) for size in shape)
-                wanted[part], slack[part], weight[part] = values[part], unsure[part], sharpness * least / answers.scale
-            rows.append([(np.triu(item) if item.ndim == 2 else item).ravel() for item in (wanted, weight, slack)])
-        fine = Fine(*(NONE if answers is None else answers.degrees for answers in by_degree))
+        shapes = {"joint": (buckets, buckets), "triangles": (buckets,), "intersect": (1,)}
+        rows = [aimed(shape, guesses.get(name), sharpness * least) for name, shape in shapes.items()]
+        rows[0] = [np.triu(cells.reshape(buckets, buckets)).ravel() for cells in rows[0]]
         for fit, expected, unit in zip(by_degree, fine.expected(degrees), fine.units(), strict=True):
             if fit is not None:  # an edge or a triangle is worth as much as an edge of the buckets, which weighs 1/2
                 worth = (sharpness * least / fit.scale * trusted(fit, expected.reshape(fit.values.shape)) / 2).ravel()
                 rows.append([fit.values.ravel(), worth / unit.ravel(), np.full(worth.size, fit.scale)])
-        wanted, weight, slack = (np.concatenate(row) for row in zip(*rows, strict=True))
-        return Target(wanted, weight, slack, buckets, fine)
+        wanted, weight, slack = map(np.concatenate, zip(*rows, strict=True))
+        return Target(wanted, weight, slack, buckets**2)
 
     def _guesses(self, degrees: Ints) -> dict[str, tuple[Noisy, Floats, Floats]]:
         """Of each query asked the answers, the best guesses that follow from them, and how sure each of these is."""
@@ -113,18 +133,86 @@ class Measurements:
         if self.triangles is not None:
             pairs = np.maximum(degrees - 1, 0) @ shares(degrees, len(self.triangles.values)) / 2
             share = common_share(self.triangles, pairs, self.intersect)
-            guesses["triangles"] = (self.triangles, *shrunken(self.triangles, share * pairs, SPREAD_TRIANGLES))
+            guesses["triangles"] = (self.triangles, *shrunken(self.triangles, share * pairs, SPREAD))
         if self.intersect is not None:
             guesses["intersect"] = (self.intersect, self.intersect.values, np.full(1, self.intersect.scale))
         return guesses
 
-    def noisy(self) -> dict[str, Noisy]:
-        """What was asked beside the degrees, by name."""
-        names = ("joint", "triangles", "intersect", "joint_degrees", "triangles_by_degree")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
-    def __repr__(self) -> str:
-        return f"<released answers of a graph: degrees{''.join(f', {name}' for name in self.noisy())}>"
+@dataclass(frozen=True, eq=False, repr=False)
+class PairMeasurements(Released):
+    """What was released of a bipartite graph: plain numbers, all that a synthetic one follows from.
+
+    Attributes:
+        left: The fitted degree distribution of the left nodes.
+        right: That of the right ones.
+        joint: Of `graphs.pair_buckets`: entry (i - 1, j - 1) is of buckets i and j; None where it was not asked.
+        butterflies: Of `graphs.butterfly_buckets`: entry (i - 1, k - 1) is of bucket i and slice k; or None.
+        about: What describes them: data set, unit, cost, and what is not in them; None for bare numbers.
+    """
+
+    KIND = "a bipartite graph"
+    QUERIES = ("joint", "butterflies")
+    left: Fit
+    right: Fit
+    joint: Noisy | None = None
+    butterflies: Noisy | None = None
+    about: Mapping[str, Any] | None = None
+
+    def target(self, expected: Floats, sides: tuple[int, int]) -> Target:
+        """The answers as the chain takes them, and how sure each is.
+
+        Args:
+            expected: What a random graph with the fitted degrees has, joint degrees and then slices.
+            sides: The numbers of buckets on the left and on the right.
+        """
+        joint, noisy = math.prod(sides), self.noisy()
+        shapes = {"joint": (sides, expected[:joint]), "butterflies": ((sides[1], sides[1] + BEYOND), expected[joint:])}
+        least = min((answers.scale for answers in noisy.values()), default=1.0)
+        rows = []
+        for name, (shape, chance) in shapes.items():
+            guess = None
+            if (answers := noisy.get(name)) is not None:
+                part = common(shape, answers.values.shape)
+                seen = Noisy(answers.values[part], answers.scale)
+                guess = (seen, *believed(seen, chance.reshape(shape)[part]))
+            rows.append(aimed(shape, guess, SHARPNESS * least))
+        wanted, weight, slack = map(np.concatenate, zip(*rows, strict=True))
+        return Target(wanted, weight, slack, joint)
+
+
+def common(*shapes: tuple[int, ...]) -> tuple[slice, ...]:
+    """The cells that arrays of these shapes have in common."""
+    return tuple(slice(0, min(sizes)) for sizes in zip(*shapes, strict=True))
+
+
+def aimed(shape: tuple[int, ...], guess: tuple[Noisy, Floats, Floats] | None, worth: float) -> list[Floats]:
+    """What the counts of a query should be, what a unit is worth and what is near enough, in rows; 0 where not asked.
+
+    Args:
+        shape: The cells that the chain counts.
+        guess: The answers, the best guesses that follow from them, and how sure each of these is.
+        worth: What a unit is worth, times the scale of the noise.
+    """
+    wanted, weight, slack = np.zeros((3, *shape))
+    if guess is not None:
+        answers, values, unsure = guess
+        part = common(shape, values.shape)
+        wanted[part], weight[part], slack[part] = values[part], worth / answers.scale, unsure[part]
+    return [cells.ravel() for cells in (wanted, weight, slack)]
+
+
+def degrees_of(degrees: Fit) -> Ints:
+    """Degrees of nodes, in falling order: those of the posterior means, whose tail has no steps.
+
+    A path has no posterior; there the fitted ones are taken.
+    """
+    try:
+        heights = np.rint(np.cumsum(degrees.frequencies()[::-1])[::-1]).astype(np.int64)
+    except PlanError:
+        return np.asarray(degrees.sequence, np.int64)
+    counted = -np.diff(np.maximum.accumulate(heights[::-1])[::-1], append=0)
+    return np.repeat(np.arange(len(counted), 0, -1), counted[::-1])
 
 
 def shrunken(noisy: Noisy, expected: Floats, spread: float) -> tuple[Floats, Floats]:
@@ -138,6 +226,20 @@ def shrunken(noisy: Noisy, expected: Floats, spread: float) -> tuple[Floats, Flo
     ([899.7, 2.2], [10.0, 3.3])
     """
     return averaged(noisy, expected, (spread * expected) ** 2)
+
+
+def believed(noisy: Noisy, expected: Floats) -> tuple[Floats, Floats]:
+    """Answers, those that noise swamps moved to what is expected; and how sure each is, as noise of which scale.
+
+    Each is an average of itself and of what is expected, by the variances of the noise and of the truth around what is
+    expected: `SPREAD` times that, or what the answer is off it beyond noise (empirical Bayes, one answer at a time).
+
+    >>> found, unsure = believed(Noisy(np.array([900.0, -8.0, 90.0]), 10.0), np.array([500.0, 5.0, 0.0]))
+    >>> found.round(1).tolist(), unsure.round(1).tolist()
+    ([899.7, 3.6, 87.8], [10.0, 3.3, 9.9])
+    """
+    beyond = (noisy.values - expected) ** 2 - 2 * noisy.scale**2
+    return averaged(noisy, expected, np.maximum((SPREAD * expected) ** 2, beyond))
 
 
 def averaged(noisy: Noisy, expected: Floats, around: Floats) -> tuple[Floats, Floats]:
@@ -167,7 +269,7 @@ def common_share(noisy: Noisy, pairs: Floats, total: Noisy | None = None) -> flo
     for _ in range(SHARE_ROUNDS):
         known = float(each @ pairs) + whole * float(pairs.sum())
         share = max((float(each @ noisy.values) + whole * known_total) / max(known, 1e-9), 0.0)
-        each = pairs / ((SPREAD_TRIANGLES * share * pairs) ** 2 + 2 * noisy.scale**2)
+        each = pairs / ((SPREAD * share * pairs) ** 2 + 2 * noisy.scale**2)
     return share
 
 

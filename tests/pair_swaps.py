@@ -1,15 +1,6 @@
-"""A Markov chain over the simple bipartite graphs with given degrees, that looks for those that give released answers.
+"""The loop of swaps of the bipartite graphs' chain in plain Python: what `overlaps.c` is compared with, bit for bit.
 
-A step takes two pairs u-p and v-q and would make u-q and v-p of them. Half of the proposals take two random pairs; the
-others let u have what others have who share something with u: from u to another of its right nodes, to a left node of
-that one, to a right node q of this, and to any pair of q. A step is taken with the probability of Metropolis and
-Hastings, the chances of both proposals there and back included. So what the chain tends to is `exp(-sum of weight *
-off(count - answer))` over the simple graphs with these degrees, as in `graphs/chain.py`, which says what `off` is.
-
-What two right nodes share is kept in a table, in whole numbers that do not drift; a swap changes it for the right nodes
-of u and of v alone, once with p and once with q. The chance of a proposal follows from the same numbers.
-
-Source: Hastings, Biometrika 57(1), 1970; Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 (sec. 4).
+`postprocess/graphs/bipartite.py` says what the chain tends to. `wander` takes what the compiled function takes.
 """
 
 from __future__ import annotations
@@ -20,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from edge_swaps import off
 
 from wpinq.core.kernels.loops import compiled_items
-from wpinq.postprocess.graphs.chain import off
 
 Ints = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
@@ -56,7 +47,7 @@ def wander(
         rng: Where chance comes from.
     """
     height, width, unit, wedges, steps = limits
-    chain = _Chain(*graph[0], *graph[1], *graph[2], height, width, unit)
+    chain = Swaps(*graph[0], *graph[1], *graph[2], height, width, unit)
     gap, weight, slack, moved = answers
     any_two = 2 * (1 - wedges) / len(chain.other)
     largest = max(map(chain.degree, range(len(chain.starts) - 1)))
@@ -71,7 +62,7 @@ def wander(
         near, far = set(chain.row(u)), set(chain.row(v))
         if q in near or p in far:
             continue
-        swap = _Swap(u, p, v, q, near, far, [0] * chain.slices, [0] * chain.slices)
+        swap = Swap(u, p, v, q, near, far, [0] * chain.slices, [0] * chain.slices)
         chain.movement(swap, moved)
         odds = (any_two + wedges * swap.back) / (any_two + wedges * swap.forth)
         worse = 0.0
@@ -87,7 +78,7 @@ def wander(
 
 
 @dataclass
-class _Swap:
+class Swap:
     """Pairs u-p and v-q, the right nodes of u and of v, how the slices of p and q move, and the proposals' chances."""
 
     u: int
@@ -103,7 +94,7 @@ class _Swap:
 
 
 @dataclass
-class _Chain:
+class Swaps:
     """What `wander` works on, and what its steps are made of."""
 
     starts: Any
@@ -181,16 +172,16 @@ class _Chain:
         moved = [(k, self.in_slice(new, k) - self.in_slice(old, k)) for k in range(self.slices)]
         return [(k, by) for k, by in moved if by]
 
-    def gained(self, swap: _Swap, z: int) -> int:
+    def gained(self, swap: Swap, z: int) -> int:
         """How much more z shares with p after the swap."""
         return int((self.share[swap.v] if z in swap.far else 0) - (self.share[swap.u] if z in swap.near else 0))
 
-    def touched(self, swap: _Swap) -> list[tuple[int, int, int]]:
+    def touched(self, swap: Swap) -> list[tuple[int, int, int]]:
         """The right nodes that u and v keep, on which side, and how much more they share with p."""
         sides = ((0, swap.u, swap.p), (1, swap.v, swap.q))
         return [(side, z, self.gained(swap, z)) for side, u, p in sides for z in self.row(u) if z != p]
 
-    def movement(self, swap: _Swap, moved: Any) -> None:
+    def movement(self, swap: Swap, moved: Any) -> None:
         """How the counts would move, into `moved`."""
         size, n = self.height * self.width, self.slices
         middle, whole = [0.0] * (self.width * n), [0.0] * (self.width * n)
@@ -228,7 +219,7 @@ class _Chain:
                 above += whole[i * n + k]
         self.joined(swap, moved)
 
-    def joined(self, swap: _Swap, moved: Any) -> None:
+    def joined(self, swap: Swap, moved: Any) -> None:
         """How the joint degrees would move."""
         u, v = (self.left[node * self.height : (node + 1) * self.height] for node in (swap.u, swap.v))
         p, q = (self.right[node * self.width : (node + 1) * self.width] for node in (swap.p, swap.q))
@@ -236,12 +227,12 @@ class _Chain:
             for j in range(self.width):
                 moved[i * self.width + j] = (u[i] - v[i]) * (q[j] - p[j]) / 4
 
-    def more(self, swap: _Swap) -> int:
+    def more(self, swap: Swap) -> int:
         """How much more p shares in all."""
         u, v = ((self.degree(node) - 1) * self.share[node] for node in (swap.u, swap.v))
         return int(v - u)
 
-    def make(self, s: int, r: int, swap: _Swap) -> None:
+    def make(self, s: int, r: int, swap: Swap) -> None:
         """Make the swap."""
         n = self.slices
         for side, z, by in self.touched(swap):

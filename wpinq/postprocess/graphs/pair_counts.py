@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from wpinq.postprocess.graphs.counts import Floats, Ints
+
 UNIT = 1 << 40
 """What two right nodes share is counted in whole numbers of 1/UNIT."""
 LEAST = UNIT // 16
@@ -42,6 +42,11 @@ class PairGraph:
         return cls(
             np.unique(np.stack([lefts, rights], 1).reshape(-1, 2), axis=0).astype(np.int64), len(left), len(right)
         )
+
+    @property
+    def rows(self) -> Ints:
+        """The pairs: two nodes in a row."""
+        return self.pairs
 
     @cached_property
     def degrees(self) -> tuple[Ints, Ints]:

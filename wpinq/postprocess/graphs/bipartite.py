@@ -1,69 +1,57 @@
-"""A bipartite graph on its way: the arrays that the chain works on, and the answers that it looks for."""
+"""A Markov chain over the simple bipartite graphs with given degrees, that looks for those that give released answers.
+
+A step takes two pairs u-p and v-q and would make u-q and v-p of them. Half of the proposals take two random pairs; the
+others let u have what others have who share something with u: from u to another of its right nodes, to a left node of
+that one, to a right node q of this, and to any pair of q. A step is taken with the probability of Metropolis and
+Hastings, the chances of both proposals there and back included. So what the chain tends to is `exp(-sum of weight *
+off(count - answer))` over the simple graphs with these degrees, as in `simple.py`.
+
+What two right nodes share is kept in a table, in whole numbers that do not drift; a swap changes it for the right nodes
+of u and of v alone, once with p and once with q. The chance of a proposal follows from the same numbers.
+
+Source: Hastings, Biometrika 57(1), 1970; Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 (sec. 4).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
-from wpinq.postprocess.bipartite.chain import wander
-from wpinq.postprocess.bipartite.counts import (
-    UNIT,
-    Floats,
-    Ints,
-    PairGraph,
-    butterfly,
-    cuts,
-    joint,
-    shared_in_all,
-    sliced,
-)
-from wpinq.postprocess.graphs.counts import shares
+from wpinq.core.kernels.loops import kernel
+from wpinq.postprocess.graphs.chain import Chain, Target
+from wpinq.postprocess.graphs.counts import Floats, Ints, buckets_of, shares
+from wpinq.postprocess.graphs.measured import BEYOND, PairMeasurements, degrees_of
+from wpinq.postprocess.graphs.pair_counts import UNIT, PairGraph, butterfly, cuts, joint, shared_in_all, sliced
+from wpinq.postprocess.graphs.synthetic import PairSummary, pairs_with_degrees
 
-BEYOND = 3
-"""So many more slices than buckets of right nodes there are: two share a quarter of a degree at the most."""
 ROOM = 4
 """So many places of the table for each pair of right nodes in it, to begin with, and for each that a step can add."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairTarget:
-    """What counts should be: of joint degrees and then of slices, and what each unit is worth; see `graphs.walker`.
-
-    Attributes:
-        wanted: As many numbers as there are counts, in one row.
-        weight: What a difference of one costs; 0 where nothing was asked.
-        slack: Within so much of the answer a difference costs less than that, its square.
-        shape: The numbers of buckets on the left and on the right, and of slices.
-    """
-
-    wanted: Floats
-    weight: Floats
-    slack: Floats
-    shape: tuple[int, int, int]
-
-    def times(self, factor: float, butterflies: bool = True) -> PairTarget:
-        """The same answers, told more or less loudly; or those about joint degrees alone."""
-        weight = self.weight * factor
-        if not butterflies:
-            weight[self.shape[0] * self.shape[1] :] = 0
-        return PairTarget(self.wanted, weight, self.slack, self.shape)
+wander = kernel("wander")
+"""The loop of the chain; its arguments are those of `wander` in `tests/pair_swaps.py`, which defines it."""
 
 
 @dataclass(eq=False)
-class PairWalker:
+class BipartiteChain(Chain[PairGraph]):
     """A simple bipartite graph that the chain moves, with what is known of it.
 
     Attributes:
-        graph: Where it starts.
-        shape: The numbers of buckets on the left and on the right, and of slices.
-        rng: Where chance comes from.
+        sides: The numbers of buckets on the left and on the right.
     """
 
-    graph: PairGraph
-    shape: tuple[int, int, int]
-    rng: np.random.Generator
+    sides: tuple[int, int]
     made: int = field(init=False, default=0)
+    title, steps, least, mixing = "a bipartite graph", 200, 10_000_000, 0
+    traced = ("butterflies", "clustering", "assortativity")
+
+    @classmethod
+    def begin(cls, measurements: PairMeasurements, rng: np.random.Generator) -> tuple[Self, Target]:
+        """A chain that starts at a random graph of the fitted degrees, and what it looks for."""
+        first = pairs_with_degrees(degrees_of(measurements.left), degrees_of(measurements.right), rng)
+        left, right = map(buckets_of, first.degrees)
+        chain = cls(first, rng, (left, right))
+        return chain, measurements.target(chain.counts(), chain.sides)
 
     def __post_init__(self) -> None:
         graph = self.graph
@@ -75,14 +63,19 @@ class PairWalker:
         self._at = np.argsort(self._other, kind="stable").astype(np.int32)
         self._back = np.empty(len(order), np.int32)
         self._back[self._at] = np.arange(len(order), dtype=np.int32)
-        self._mixes = tuple(shares(some, many) for some, many in zip(self.degrees, self.shape[:2], strict=True))
+        self._mixes = tuple(shares(some, many) for some, many in zip(self.degrees, self.sides, strict=True))
         key, weight, _ = graph.shared()
-        self._sliced = np.ravel(sliced(key, weight, graph.rights, self.shape[2]))
+        self._sliced = np.ravel(sliced(key, weight, graph.rights, self.slices))
         self._total = shared_in_all(graph)
         self._fill(key + 1, weight)
         highest = (np.frexp(np.maximum(self.degrees[1], 1).astype(float))[1] - 1).astype(np.int32)
         self._nodes = (np.ravel(self._mixes[0]), np.ravel(self._mixes[1]), highest)
-        self._room = (np.zeros(self.shape[1] * self.shape[2]), np.zeros(2 * graph.rights, np.int32))
+        self._room = (np.zeros(self.sides[1] * self.slices), np.zeros(2 * graph.rights, np.int32))
+
+    @property
+    def slices(self) -> int:
+        """How many slices of what right nodes share are counted."""
+        return self.sides[1] + BEYOND
 
     @property
     def now(self) -> PairGraph:
@@ -90,14 +83,18 @@ class PairWalker:
         pairs = np.stack([self._owner, self._other], axis=1).astype(np.int64)
         return PairGraph(pairs, self.graph.lefts, self.graph.rights)
 
+    def summary(self) -> PairSummary:
+        """The graph in a few numbers, now."""
+        return PairSummary.of(self.now)
+
     def counts(self) -> Floats:
         """What the queries weigh on the graph as it is now, in one row."""
-        sliced = self._sliced.reshape(self.graph.rights, self.shape[2])
+        sliced = self._sliced.reshape(self.graph.rights, self.slices)
         slices = butterfly(sliced, self._total, self.degrees[1], self._mixes[1])
         return np.concatenate([joint(self.now, *self._mixes).ravel(), slices.ravel()])
 
-    def walk(self, target: PairTarget, steps: int, wedges: float = 0.5) -> int:
-        """Propose so many swaps; how many were made."""
+    def walk(self, target: Target, steps: int, wedges: float = 0.5) -> int:
+        """Propose so many swaps, that share of them along paths; how many were made."""
         if len(self._owner) < 2:
             return 0
         gap, before = self.counts() - target.wanted, self.made
@@ -105,9 +102,9 @@ class PairWalker:
         starts, begin = self._ends
         rows = (starts, begin, self._owner, self._other, self._at, self._back)
         while steps > 0:
-            state = (*self._table, self.graph.share, self._total, self._sliced, cuts(self.shape[2]))
-            limits = (*self.shape[:2], float(UNIT), wedges, steps)
-            steps -= wander((rows, state, self._nodes), answers, self._room, limits, self.rng)
+            state = (*self._table, self.graph.share, self._total, self._sliced, cuts(self.slices))
+            limits = (*self.sides, float(UNIT), wedges, steps)
+            steps -= int(wander((rows, state, self._nodes), answers, self._room, limits, self.rng))
             self.made = int(self._table[2][1])
             if steps > 0:
                 self._fill(*self._pairs())

@@ -1,1 +1,0 @@
-"""Synthetic bipartite graphs: numbers in, pairs out."""

@@ -2,8 +2,8 @@
 
 What comes is each different row of a lot with its number as the weight. Engines add weights up exactly and in any
 order, so how rows are cut into lots and counted moves no histogram: it changes the time alone, and so do the rules of
-this file. They hold for plans over records. Of people a sample is drawn among all columns of each record, so that
-records which differ in a column that no plan reads are not one.
+this file: no price, answer or refusal follows from them. They hold for plans over records. Of people a sample is drawn
+by all columns of each record, so that records which differ in a column that no plan reads are not one.
 
 *When are two rows equal there that are not here?* Where a column compares its values by something else than what is
 read of them, such as a collation that takes A for a. So groups are made of what is read, in types whose values are
@@ -26,8 +26,8 @@ from wpinq.core.records.batch import WEIGHT
 
 MOST = 0.5
 """Where more than so many of a lot's rows are different, to count them takes longer than to read them."""
-PAUSE = 8
-"""Lots that are read then, before it is tried again."""
+PAUSE, LONGEST = 8, 64
+"""Lots that are read then before it is tried again, twice as many each time, and the most."""
 
 Lot = TypeVar("Lot")
 
@@ -42,12 +42,13 @@ def counted(
         count: Gives the different rows of a lot with their numbers as `WEIGHT`; None where it fails.
         read: Gives the rows of a lot.
     """
-    pause = 0
+    left, pause = 0, PAUSE
     for lot in lots:
-        frame = None if pause else count(lot)
+        frame = None if left else count(lot)
         if frame is None:
-            pause = max(pause - 1, 0)
+            left = max(left - 1, 0)
             yield from read(lot)
         elif frame.height:
-            pause = PAUSE if frame.height > MOST * int(frame[WEIGHT].sum()) else 0
+            if frame.height > MOST * int(frame[WEIGHT].sum()):
+                left, pause = pause, min(2 * pause, LONGEST)
             yield frame

@@ -32,7 +32,9 @@ def share(config):
     if worker is None or sys.dont_write_bytecode or rewrite.assertstate_key not in config.stash:
         return
     state, first = config.stash[rewrite.assertstate_key], int(worker["workerid"].removeprefix("gw"))
-    for path in sorted(HERE.rglob("test_*.py"))[first :: worker["workercount"]]:
+    roots = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
+    paths = [path for path in sorted(HERE.rglob("test_*.py")) if any(path.is_relative_to(root) for root in roots)]
+    for path in paths[first :: worker["workercount"]]:
         compiled = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
         if rewrite._read_pyc(path, compiled) is None and rewrite.try_makedirs(compiled.parent):
             with suppress(SyntaxError):  # of which its collection tells

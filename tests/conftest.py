@@ -9,7 +9,9 @@ import tempfile
 from pathlib import Path
 
 import _pytest.capture
+import bytecode
 import pytest
+from _pytest.doctest import DoctestModule
 from depth import WAY, chosen, often, running
 from hypothesis import HealthCheck, settings
 from processes import STEM_OF_THIS
@@ -57,19 +59,24 @@ class Chance:
         random.seed(item.nodeid)
 
 
+class Examples:
+    """Only files that have an example are searched for one: to search the others was a quarter of all collection."""
+
+    @staticmethod
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(file_path):
+        collectors = yield
+        empty = ">>>" not in file_path.read_text() if file_path.suffix == ".py" else True
+        return [found for found in collectors if not (empty and isinstance(found, DoctestModule))]
+
+
 # Temporary files of tests lie in memory where there is room: most of what a ledger costs is waiting for the disk, and
 # what a kill leaves behind is the same on either.
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-# Tests start hundreds of processes, and three workers read each file. Where no bytecode may lie beside a source
-# (PYTHONDONTWRITEBYTECODE) it lies with pytest's own files; else each of them would compile all that it imports anew.
-if sys.dont_write_bytecode and not sys.pycache_prefix:
-    sys.dont_write_bytecode = False
-    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
-    del os.environ["PYTHONDONTWRITEBYTECODE"]
+bytecode.keep()
 
 # Frames of ten rows are handed from thread to thread for longer than they are computed, a third of all processor time.
 # So each of several workers has a pool of one thread; what is run alone, and processes that tests start, have them all.
@@ -95,6 +102,16 @@ def pytest_runtest_protocol(item):
         running.pop()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Little of what is made meanwhile is garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish():
     """What was loaded stays: to look for garbage in it again and again was a twelfth of all processor time."""
     gc.collect()
@@ -109,6 +126,8 @@ def pytest_unconfigure():
 
 
 def pytest_configure(config):
+    config.pluginmanager.register(Examples, "wpinq examples")
+    bytecode.share(config)
     if WAY != "search":
         os.urandom = random._urandom = chance = Chance()
         config.pluginmanager.register(chance, "wpinq chance")

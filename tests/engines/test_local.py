@@ -35,13 +35,29 @@ def job(collection):
 
 def test_only_small_files_fit(views, tmp_path):
     small, table = sources(views._node), sources(wpinq.protect([("ann", "home")], budget=1)._node)
-    assert select.finite(small) is not flow.run
-    assert select.finite([*small, *small]) is not flow.run
-    assert select.finite([*small, *table]) is flow.run, "how large a table or a database is, is not asked"
+    assert select.finite(small) is not select.large
+    assert select.finite([*small, *small]) is not select.large
+    assert select.finite([*small, *table]) is select.large, "how large a table or a database is, is not asked"
     with (tmp_path / "views.csv").open("a") as file:
         file.write("x" * THREADED)
     grown = wpinq.protect(tmp_path / "views.csv", budget=10, version="grown")
-    assert select.finite(sources(grown._node)) is flow.run
+    assert select.finite(sources(grown._node)) is select.large
+
+
+def test_what_two_steps_with_a_state_make_of_each_other_goes_through_the_loop_piece_by_piece(views, monkeypatch):
+    """bytewax would hold all pairs of a join at once; of one such step it is the engine."""
+    ran = []
+    monkeypatch.setattr(flow, "run", lambda job: ran.append("bytewax"))
+    monkeypatch.setattr(local, "run", lambda job: ran.append("loop"))
+    pages, pairs = views.map("page"), views.join(views, on="user")
+    for plan in (pages, pages.distinct(), pairs, pages.concat(pages.distinct()), pairs.map("page"), views.distinct()):
+        select.large(job(plan))
+    assert ran == ["bytewax"] * 6
+    ran.clear()
+    for plan in (pairs.distinct(), pairs.map("page").shave(), views.distinct().join(views, on="user")):
+        select.large(job(plan))
+        select.large(Job([pages._node, plan._node], job(plan).key))
+    assert ran == ["loop"] * 6
 
 
 def test_steps_that_are_shared_run_once_and_all_roots_are_answered(views):

@@ -94,11 +94,15 @@ def test_people_have_the_same_records_in_any_number_of_threads(unit, monkeypatch
         assert all(np.array_equal(*pair) for other in others for pair in zip(one, other, strict=True))
 
 
-def test_large_files_are_cut_into_more_parts_and_small_ones_take_no_memory_for_them():
+def test_large_files_are_cut_into_more_parts_and_small_ones_take_no_memory_for_them(monkeypatch):
+    """Into so many that two at once take half of the memory at the most, while records take 16 times their files."""
+    monkeypatch.setenv(memory.MEMORY, str(10**9))
     plan = Lowered(Job([people(PEOPLE[0])._node], bytes(16)))
     (shape,) = [shape for shape in plan.shapes.values() if isinstance(shape, Keyed)]
-    sizes = {None: threads.PARTS, 0: 2, 10 * threads.BYTES: 10, 10**15: threads.PARTS}
+    sizes = {None: threads.PARTS, 0: 2, 10 * threads.BYTES: 10, 10**9: threads.PARTS, 10**10: 640, 10**15: 1024}
     assert {size: threads.state_of(shape, bytes(16), 2, size)._count for size in sizes} == sizes
+    for size in (10**9, 10**10):
+        assert 2 * threads.WIDER * size / threads.state_of(shape, bytes(16), 2, size)._count <= 10**9 / 2
 
 
 def test_each_state_has_the_records_of_its_keys_in_one_thread_at_a_time_and_threads_end(monkeypatch):

@@ -47,6 +47,18 @@ class Lowered:
         conditions = [condition for step in readers if (condition := step.condition) is not None]
         return tuple(conditions) if len(conditions) == len(readers) else ()
 
+    @property
+    def stacked(self) -> bool:
+        """Whether a step with a state reads what another such step makes, at once or behind linear steps."""
+        behind: set[Node] = set()
+        for node, shape in self.shapes.items():
+            fed = any(self.chosen[up] in behind for up in node.inputs)
+            if fed and isinstance(shape, Keyed):
+                return True
+            if fed or isinstance(shape, Keyed):
+                behind.add(node)
+        return False
+
     def follows(self, node: Node) -> Linear:
         """The linear steps that follow a step."""
         return Linear(node, self.shapes, self.chosen, self.read, self._failure)

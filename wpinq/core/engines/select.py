@@ -1,4 +1,9 @@
-"""Which engine runs a plan: bytewax, or a plain loop for small files and where bytewax cannot be installed."""
+"""Which engine runs a plan: bytewax, or a plain loop.
+
+The loop runs small files, all where bytewax cannot be installed, and plans in which a step with a state reads what
+another one makes, such as `distinct` of a join. bytewax takes what a step says at its end as a whole; the loop hands it
+on piece by piece, so that memory never holds all pairs of a join.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from wpinq.core.engines import local
+from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job, Live
 from wpinq.core.engines.reading import THREADED
@@ -21,9 +27,14 @@ def finite(read: Sequence[DataSet]) -> Callable[[Job], list[Histogram]]:
         return partial(local.run, threads=1)
     if not installed():
         return local.run
+    return large
+
+
+def large(job: Job) -> list[Histogram]:
+    """Run plans over more than a little where bytewax is installed; see above."""
     from wpinq.core.engines.bytewax import flow
 
-    return flow.run
+    return local.run(job) if Lowered(job).stacked else flow.run(job)
 
 
 def live(roots: Sequence[Node], key: bytes) -> Live:

@@ -45,12 +45,11 @@ def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> Ite
     batch = batch.expand(name for name in schema.names if batch.schema[name].ranged)
     for frame in batch.frame.iter_slices(PIECE):
         part = sum(ids[:, 0] for ids in column_identities(frame, schema, key)) % np.uint64(parts)
-        yield [Batch(piece, batch.schema) for piece in _pieces(frame, np.asarray(part, np.uint8), parts)]
+        numbers: Numbers = np.asarray(part, np.uint8) if parts <= 1 << 8 else np.asarray(part, np.uint16)
+        yield [Batch(piece, batch.schema) for piece in _pieces(frame, numbers, parts)]
 
 
-def _pieces(
-    frame: pl.DataFrame, part: npt.NDArray[np.uint16] | npt.NDArray[np.uint8], parts: int
-) -> Iterator[pl.DataFrame]:
+def _pieces(frame: pl.DataFrame, part: Numbers, parts: int) -> Iterator[pl.DataFrame]:
     """The rows of each part. From one chunk they are taken as they lie; from several, Polars writes texts anew."""
     frame, start = frame.rechunk()[np.argsort(part, kind="stable").astype(np.uint32)], 0
     for size in np.bincount(part, minlength=parts).tolist():

@@ -29,10 +29,13 @@ from wpinq.core.state.states import Ending, State
 from wpinq.core.state.workers import FEW, Workers
 
 PARTS, BYTES = 64, 1 << 21
-"""Parts of a step whose state is large, of which one has to fit in memory for each thread: at the most so many, and so
-many bytes of files in each, since every part takes some memory of its own."""
+"""Parts of a step whose state is large: at the most so many, and so many bytes of files in each, since every part takes
+some memory of its own. More only where memory asks for it; see `fitting`."""
+MOST_PARTS, WIDER = 1 << 10, 16
+"""Parts of a step at the very most; and how many times as many bytes as in files records take in the state of a join: 7
+bytes of Parquet are 125 there."""
 WORTH = 1 << 14
-"""Rows of a part that are worth a call."""
+"""Rows of a part that are worth a call; a share of them where there are more than `PARTS`."""
 LOT, SHARE = 1 << 25, 8
 """Bytes of a part that wait before they are taken in, at the most; and the share of memory that may wait in all parts,
 an eighth."""
@@ -51,9 +54,20 @@ def state_of(shape: Keyed, key: bytes, threads: int | None, size: int | None = N
     if threads is None or shape.hashed or shape.alone or not all(shape.keys):
         return first
     if isinstance(first, Sized):
-        disk, parts = Disk(LIMIT), PARTS if size is None else min(PARTS, max(threads, size // BYTES))
+        disk = Disk(LIMIT)
+        parts = PARTS if size is None else max(min(PARTS, max(threads, size // BYTES)), fitting(threads, size))
         return Threads(shape.keys, key, lambda: Overflow(cast("Sized", shape.state(key)), disk), threads, parts)
     return first if threads == 1 else Threads(shape.keys, key, lambda: shape.state(key), threads, threads)
+
+
+def fitting(threads: int, size: int) -> int:
+    """Into how many parts a step is cut so that those that are ended at once, one a thread, take half of the memory.
+
+    Args:
+        threads: How many there are.
+        size: Bytes of the files that are read.
+    """
+    return min(-(-2 * WIDER * threads * size // max(LIMIT.most, 1)), MOST_PARTS)
 
 
 class Threads:
@@ -111,7 +125,8 @@ class Threads:
         size = min(LOT, LIMIT.most // (SHARE * self._count))
         taken = size * self._count if LIMIT.take(size * self._count) else 0
         weakref.finalize(self, LIMIT.give, taken)
-        self._parts = [Part(self._make(), size if taken else 0) for _ in range(self._count)]
+        rows = WORTH * PARTS // max(PARTS, self._count)
+        self._parts = [Part(self._make(), size if taken else 0, rows) for _ in range(self._count)]
         return Workers(self._threads)
 
     def _cut(self, port: int, batch: Batch) -> None:
@@ -126,11 +141,12 @@ class Part:
 
     Args:
         state: The state.
-        size: Bytes that wait, and no fewer than `WORTH` rows.
+        size: Bytes that wait.
+        rows: Rows that wait; it takes as many as either asks for.
     """
 
-    def __init__(self, state: State, size: int) -> None:
-        self._state, self._most = state, size
+    def __init__(self, state: State, size: int, rows: int) -> None:
+        self._state, self._most, self._fewest = state, size, rows
         self._adding, self._taking = threading.Lock(), threading.Lock()
         self._waiting: dict[int, list[Batch]] = {}
         self._rows, self._size = 0, 0.0
@@ -141,7 +157,7 @@ class Part:
             self._waiting.setdefault(port, []).append(batch)
             self._rows += len(batch)
             self._size += size
-            if self._rows < WORTH or self._size < self._most:
+            if self._rows < self._fewest or self._size < self._most:
                 return
             waiting, self._waiting, self._rows, self._size = self._waiting, {}, 0, 0.0
         with self._taking:

@@ -229,8 +229,8 @@ class DataSet:
         It may leave out rows for which none of some conditions is true; all of them come where there is none.
 
         Such a source (`sources/databases/counting.py`) is refused where it is not what it was when its version was
-        digested. Only where the unit is a record: a sample of a person's records is drawn by all of their columns, and whole
-        records repeat too little to gain.
+        digested. Only where the unit is a record: a sample of a person's records is drawn by all of their columns, and
+        whole records repeat too little to gain.
 
         Raises:
             SourceError, ChangedError: As above.

@@ -9,8 +9,9 @@ part after another takes in the rest of its records and is let go of. So no answ
 `Spill` keeps what the tasks of several processes send each other, in files of a private directory. The directory lies
 where rows wait that do not fit in memory (`core/state/memory.py`), and its owner alone may read it. The key is told to
 the processes through a pipe and kept nowhere. So once they have ended nobody can read what was written, and it is
-removed: by the process that made it, or, if that was killed, by those that it started. A piece is bound to its file and
-its place there, so that none can be changed, or given for another.
+removed: by the process that made it, or, if that was killed, by those that it started.
+
+A piece of either is bound to its file and where it lies there, so that none can be changed, or given for another.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ from wpinq.core.records.schema import Schema
 from wpinq.core.state.memory import Memory, Scratch
 from wpinq.core.state.states import Ending
 from wpinq.errors import EngineError
-from wpinq.storage import NONCE, opened, sealed
+from wpinq.storage import NONCE
+
+TAG = 16
+"""Bytes by which a change of what was encrypted is noticed."""
 
 
 @runtime_checkable
@@ -68,23 +72,25 @@ class Disk:
         """
         plain = io.BytesIO()
         batch.frame.write_ipc_stream(plain, compat_level=pl.CompatLevel.oldest())  # no text of other rows goes along
-        content = sealed(self._key, "records", plain.getvalue())
+        content = plain.getbuffer()
+        size = NONCE + len(content) + TAG
         with self._lock:
             self._scratch = self._scratch or self.memory.scratch()
-            start, self._end = self._end, self._end + len(content)
-        self._scratch.write([memoryview(content)], start)
-        return start, len(content)
+            start, self._end = self._end, self._end + size
+        self._scratch.write(_encrypted(self._key, f"records {start}", content), start)
+        return start, size
 
     def read(self, start: int, size: int) -> pl.DataFrame:
         """Records that were kept.
 
         Raises:
-            EngineError: They cannot be read.
+            EngineError: They are not there as they were written.
         """
         content = bytearray(size)
         if self._scratch is not None:
             self._scratch.read([memoryview(content)], start)
-        return pl.read_ipc_stream(io.BytesIO(opened(self._key, "records", bytes(content))))
+        where = self.memory.folder or "the directory for temporary files"
+        return pl.read_ipc_stream(io.BytesIO(_decrypted(self._key, f"records {start}", content, where)))
 
 
 class Overflow:
@@ -183,10 +189,9 @@ class Spill:
         try:
             with (self.folder / piece.file).open("rb") as file:
                 content = os.pread(file.fileno(), piece.size, piece.start)
-            view, name = memoryview(content), f"{piece.file} {piece.start}"
-            return AESGCM(self.key).decrypt(view[:NONCE], view[NONCE:], name.encode())
-        except (OSError, ValueError, InvalidTag):
-            raise EngineError(f"{self.folder}: what waited there cannot be read; nothing was answered.") from None
+        except OSError:
+            content = b""
+        return _decrypted(self.key, f"{piece.file} {piece.start}", content, self.folder)
 
     def forget(self, file: str) -> None:
         """Remove a file that was read."""
@@ -211,8 +216,8 @@ class Writer:
         Raises:
             EngineError: There is no room.
         """
-        nonce, name, start = os.urandom(NONCE), f"{self.name} {self._end}", self._end
-        pieces = [memoryview(nonce), memoryview(AESGCM(self._spill.key).encrypt(nonce, content, name.encode()))]
+        start = self._end
+        pieces = _encrypted(self._spill.key, f"{self.name} {start}", content)
         try:
             if self._file is None:
                 path = self._spill.folder / self.name
@@ -231,6 +236,25 @@ class Writer:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _encrypted(key: bytes, name: str, content: memoryview) -> list[memoryview]:
+    """Content under a name, which says where it lies."""
+    nonce = os.urandom(NONCE)
+    return [memoryview(nonce), memoryview(AESGCM(key).encrypt(nonce, content, name.encode()))]
+
+
+def _decrypted(key: bytes, name: str, content: bytes | bytearray, folder: Path | str) -> bytes:
+    """The content again.
+
+    Raises:
+        EngineError: It is not what was encrypted under this name.
+    """
+    view = memoryview(content)
+    try:
+        return AESGCM(key).decrypt(view[:NONCE], view[NONCE:], name.encode())
+    except (ValueError, InvalidTag):
+        raise EngineError(f"{folder}: what waited there cannot be read; nothing was answered.") from None
 
 
 def full(folder: Path | str, error: OSError) -> EngineError:

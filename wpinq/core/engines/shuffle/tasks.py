@@ -29,7 +29,7 @@ from wpinq.core.engines.linear import Linear, StepBatches
 from wpinq.core.engines.reading import batches
 from wpinq.core.engines.shards import cut, split
 from wpinq.core.engines.shuffle.content import Content
-from wpinq.core.engines.threads import state_of
+from wpinq.core.engines.threads import fitting, state_of
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Keyed, Read
 from wpinq.core.records.batch import Batch
@@ -261,10 +261,11 @@ class Tasks:
             yield from follows.changes(state, last=True)
 
     def _state(self, shape: Keyed) -> State:
-        """A state for one shard; where there is one thread, its keys need not be cut any further."""
+        """A state for one shard; in one thread its keys are cut further only where they may not fit in memory."""
         threads, size = cores(), self.plan.size
-        if threads > 1:
-            return state_of(shape, self.job.key, threads, None if size is None else size // (self.parts * self.each))
+        share = None if size is None else size // (self.parts * self.each)
+        if threads > 1 or share is None or fitting(threads, share) > 1:
+            return state_of(shape, self.job.key, threads, share)
         state = shape.state(self.job.key)
         return Overflow(state, Disk(LIMIT)) if isinstance(state, Sized) else state
 

@@ -33,7 +33,11 @@ Lot = TypeVar("Lot")
 
 
 def counted(
-    lots: Iterable[Lot], count: Callable[[Lot], pl.DataFrame | None], read: Callable[[Lot], Iterable[pl.DataFrame]]
+    lots: Iterable[Lot],
+    count: Callable[[Lot], pl.DataFrame | None],
+    read: Callable[[Lot], Iterable[pl.DataFrame]],
+    *,
+    apart: bool,
 ) -> Iterator[pl.DataFrame]:
     """The rows of some lots, counted where that is quicker.
 
@@ -41,10 +45,11 @@ def counted(
         lots: The lots, whose rows together are those of the table.
         count: Gives the different rows of a lot with their numbers as `WEIGHT`; None where it fails.
         read: Gives the rows of a lot.
+        apart: Whether rows are only read.
     """
     left, pause = 0, PAUSE
     for lot in lots:
-        frame = None if left else count(lot)
+        frame = None if left or apart else count(lot)
         if frame is None:
             left = max(left - 1, 0)
             yield from read(lot)

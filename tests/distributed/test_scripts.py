@@ -272,4 +272,4 @@ def test_a_script_that_makes_other_plans_elsewhere_answers_nothing(place, monkey
 
 def test_a_stream_is_read_by_one_process(place, capfd):
     assert main(command(place, "--processes", "2", "--follow", asked=[])) == 2
-    assert "one process reads it" in capfd.readouterr().err
+    assert "--workers lets several" in capfd.readouterr().err

@@ -11,9 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
+from wpinq.core.functions import bind
+from wpinq.core.ledger.secret import Secret
 from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import sources
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT
+from wpinq.core.runs import run
 from wpinq.core.runs.run import compute
 from wpinq.sources import open_source
 from wpinq.sources.databases import counting, sqlite
@@ -232,7 +236,7 @@ def test_histograms_are_those_of_the_rows(folder, tmp_path, monkeypatch, engine)
     calls = []
     right = counting.counted
     module = sqlite if engine == "sqlite" else duckdb_files
-    monkeypatch.setattr(module, "counted", lambda *args: calls.append(1) or right(*args))
+    monkeypatch.setattr(module, "counted", lambda *args, **words: calls.append(1) or right(*args, **words))
     counted = contents()
     assert calls
     monkeypatch.setattr(DataSet, "counted", lambda data, names, _, **words: data.batches(names, **words))
@@ -241,8 +245,76 @@ def test_histograms_are_those_of_the_rows(folder, tmp_path, monkeypatch, engine)
     assert not calls
 
 
-def test_of_people_nothing_is_counted(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite, "counted", None)
-    source = in_sqlite(folder / "p.db", [("a", 1)] * 9, "CREATE TABLE t (s TEXT, i INTEGER)")
-    views = wpinq.protect(source, unit=wpinq.users("s", at_most=3), budget=1, ledger=tmp_path / "ledger")
-    assert compute([views.map("i")._node])
+VIEWS = "CREATE TABLE t (user VARCHAR, page VARCHAR COLLATE NOCASE, n BIGINT, day TIMESTAMP)"
+UNITS = [
+    wpinq.users("user", at_most=1),
+    wpinq.users("user", at_most=4, per=("page", 1)),
+    wpinq.users("user", shared=True),
+    wpinq.users("user", at_most=2, period="1mo", at="day"),
+    wpinq.users("user", shared=True, period="1d", at="day"),
+]
+seen = st.tuples(
+    of("ann", "bob", "Bob"), of("a", "A", "b", "a "), of(1, 2), of("2026-01-31 23:00:00", "2026-02-01 00:00:00")
+)
+several = st.lists(st.tuples(seen, st.integers(1, 6)), min_size=1, max_size=8).map(
+    lambda some: [row for row, times in some for _ in range(times)]
+)
+
+
+def people(views):
+    yield views.map("page")
+    yield views.filter("page = 'a' OR n = 2").map("page")
+    yield views.filter("NOT page IN ('a', 'b')").map("user, n")
+
+
+def samples(views, counted):
+    """The histograms of plans over people, as their source is read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "indexed", list)
+        patch.setattr(DataSet, "counted", counted)
+        parts = [histogram.content() for plan in people(views) for histogram in compute([plan._node])]
+    return [sorted(zip(ids.tolist(), weights.tolist(), strict=True)) for ids, weights in parts]
+
+
+def one_by_one(data, names, anyone, **words):
+    return data.batches(names, **words)
+
+
+def of_people(folder, engine, rows, unit, **words):
+    source = (in_sqlite if engine == "sqlite" else in_duckdb)(folder / f"p.{engine}", rows, VIEWS)
+    for path in folder.glob("people.ledger*"):
+        path.unlink()
+    return wpinq.protect(source, unit=unit, budget=1, ledger=folder / "people.ledger", secret=Secret(bytes(range(32))),
+                         **words)  # fmt: skip
+
+
+@settings(max_examples=often(60))
+@given(several, st.sampled_from(UNITS), st.sampled_from(["sqlite", "duckdb"]), st.sampled_from([None, "n = 1"]))
+def test_samples_of_people_are_those_of_the_rows_one_by_one(folder, rows, unit, engine, where):
+    views = of_people(folder, engine, rows, unit, where=where)
+    assert samples(views, DataSet.counted) == samples(views, one_by_one)
+
+
+def test_rows_of_people_that_are_counted_by_fewer_columns_are_found(folder):
+    rows = [(name, page, number, None) for name in ("ann", "bob") for page in "ab" for number in range(5)] * 2
+    views = of_people(folder, "sqlite", rows, wpinq.users("user", at_most=3))
+
+    def fewer(data, names, anyone, **words):
+        for frame in data.batches(names, **words):
+            number = pl.len().cast(pl.Int64).alias(WEIGHT)
+            rows = frame.group_by([name for name in names if name != "n"]).agg(pl.col("n").min(), number)
+            yield rows.select(*names, WEIGHT)
+
+    assert samples(views, DataSet.counted) == samples(views, one_by_one)
+    assert samples(views, fewer) != samples(views, one_by_one)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_of_people_rows_are_left_out_and_nothing_is_counted(folder, engine):
+    rows = [("ann", "a", 1, None)] * 9 + [("bob", "b", 2, None)] * 9
+    (data,) = sources(of_people(folder, engine, rows, wpinq.users("user", at_most=3))._node)
+    asked = bind("n = 2", data.reader.schema, "filter", condition=True).condition
+    frames = list(data.counted(data.reader.schema.names, [asked]))
+    assert not any(WEIGHT in frame.columns for frame in frames)
+    assert sum(frame.height for frame in frames) == 9
+    assert sum(frame.height for frame in data.counted(data.reader.schema.names)) == 18

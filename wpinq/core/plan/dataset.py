@@ -229,16 +229,17 @@ class DataSet:
         It may leave out rows for which none of some conditions is true; all of them come where there is none.
 
         Such a source (`sources/databases/counting.py`) is refused where it is not what it was when its version was
-        digested. Only where the unit is a record: a sample of a person's records is drawn by all of their columns, and
-        whole records repeat too little to gain.
+        digested. Where the unit is a person it counts nothing: a sample of a person's records is drawn by all of their
+        columns, and whole records repeat too little to gain.
 
         Raises:
             SourceError, ChangedError: As above.
         """
         count = getattr(self.reader, "counted", None)
-        if count is None or self.unit.column is not None or self.reader.steady is not Steady.FILES:
+        if count is None or self.reader.steady is not Steady.FILES:
             return self.batches(columns, share=share, progress=progress)
-        return self._canonical(count(columns, anyone, share=share, progress=progress), columns)
+        person = self.unit.column is not None
+        return self._canonical(count(columns, anyone, apart=person, share=share, progress=progress), columns)
 
     def _held(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None

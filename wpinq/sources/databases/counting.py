@@ -5,6 +5,9 @@ order, so how rows are cut into lots and counted moves no histogram: it changes 
 this file: no price, answer or refusal follows from them. They hold for plans over records. Of people a sample is drawn
 by all columns of each record, so that records which differ in a column that no plan reads are not one.
 
+PostgreSQL counts nothing: each pass over it compares a digest of all columns (`DataSet.batches`), so that rows could be
+counted by all of them alone, and none be left out. The digest allows that, which gains where whole records repeat.
+
 *When are two rows equal there that are not here?* Where a column compares its values by something else than what is
 read of them, such as a collation that takes A for a. So groups are made of what is read, in types whose values are
 equal where they are the same (`FINE` in `duckdb.py`, `selected` in `sqlite.py`), and texts byte by byte. That groups
@@ -33,7 +36,11 @@ Lot = TypeVar("Lot")
 
 
 def counted(
-    lots: Iterable[Lot], count: Callable[[Lot], pl.DataFrame | None], read: Callable[[Lot], Iterable[pl.DataFrame]]
+    lots: Iterable[Lot],
+    count: Callable[[Lot], pl.DataFrame | None],
+    read: Callable[[Lot], Iterable[pl.DataFrame]],
+    *,
+    apart: bool,
 ) -> Iterator[pl.DataFrame]:
     """The rows of some lots, counted where that is quicker.
 
@@ -41,10 +48,11 @@ def counted(
         lots: The lots, whose rows together are those of the table.
         count: Gives the different rows of a lot with their numbers as `WEIGHT`; None where it fails.
         read: Gives the rows of a lot.
+        apart: Whether rows are only read.
     """
     left, pause = 0, PAUSE
     for lot in lots:
-        frame = None if left else count(lot)
+        frame = None if left or apart else count(lot)
         if frame is None:
             left = max(left - 1, 0)
             yield from read(lot)

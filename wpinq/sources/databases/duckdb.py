@@ -131,22 +131,32 @@ class DuckDbReader(FileReader):
         columns: Sequence[str],
         anyone: Sequence[Node] = (),
         *,
+        apart: bool = False,
         share: tuple[int, int] = (0, 1),
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
         """The same with equal rows counted in DuckDB, where that is quicker; see `counting.py`.
 
         The integers of one column are counted quicker here (`core/state/counts.py`: `Dense`).
+
+        Args:
+            columns: Names out of the schema, at least one.
+            anyone: Conditions; rows for which none is true may be left out.
+            apart: Whether nothing is counted.
+            share: As for `batches`.
+            progress: As for `batches`.
         """
         schema = wanted(self.schema, columns, self.source.given)
-        if not set(columns) <= self.fine.keys() or (len(columns) == 1 and schema[columns[0]].kind is Kind.INT):
+        where = condition(anyone, self._compared, _constant)
+        apart |= not set(columns) <= self.fine.keys() or (len(columns) == 1 and schema[columns[0]].kind is Kind.INT)
+        if apart and where is None:
             yield from self.batches(columns, share=share, progress=progress)
             return
         if share[0]:
             return
         self.check()
         with _connection(self.source_table) as connection:
-            yield from _Lots(connection, self, schema, condition(anyone, self._compared, _constant)).frames()
+            yield from _Lots(connection, self, schema, where).frames(apart=apart)
         self.check()
         if progress is not None:
             progress(self.total_bytes)
@@ -209,11 +219,12 @@ class _Lots:
     schema: Schema
     where: str | None
 
-    def frames(self) -> Iterator[pl.DataFrame]:
-        """All rows, counted where that is quicker."""
+    def frames(self, *, apart: bool) -> Iterator[pl.DataFrame]:
+        """All rows, counted where that is quicker and they are not to come apart."""
         most = f"SELECT system.main.max(rowid) FROM {quoted(self.reader.source_table.table)}"  # noqa: S608  names are quoted
         ((last,),) = self.connection.execute(most).fetchall()
-        yield from counted(range(0, 0 if last is None else last + 1, ROWS_PER_LOT), self.count, self.read)
+        lots = range(0, 0 if last is None else last + 1, ROWS_PER_LOT)
+        yield from counted(lots, self.count, self.read, apart=apart)
 
     def count(self, first: int) -> pl.DataFrame | None:
         """The different rows of a lot, with their numbers; None where DuckDB cannot count them."""

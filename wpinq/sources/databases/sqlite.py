@@ -225,21 +225,29 @@ class SqliteReader:
         columns: Sequence[str],
         anyone: Sequence[Node] = (),
         *,
+        apart: bool = False,
         share: tuple[int, int] = (0, 1),
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
         """The same with equal rows counted in SQLite, where that is quicker; see `counting.py`.
 
+        Args:
+            columns: Names out of the schema, at least one.
+            anyone: Conditions; rows for which none is true may be left out.
+            apart: Whether nothing is counted.
+            share: As for `batches`.
+            progress: As for `batches`.
+
         Raises:
             SourceError: As above.
         """
         schema = wanted(self.schema, columns, self.rows_of.where)
-        if self.number is None:
+        where = condition(anyone, self._compared, _constant)
+        if self.number is None or (apart and where is None):
             yield from self.batches(columns, share=share, progress=progress)
             return
         if share[0]:
             return
-        where = condition(anyone, self._compared, _constant)
         with _connection(self.rows_of) as cursor:
             self._check()
             cursor.execute("PRAGMA temp_store = MEMORY")  # records are written nowhere
@@ -251,7 +259,7 @@ class SqliteReader:
                 return self._selected(cursor, schema, lot)
 
             lots = (lot if where is None else f"{lot} AND {where}" for lot in self._lots(cursor))
-            yield from counted(lots, count, read)
+            yield from counted(lots, count, read, apart=apart)
 
     def _compared(self, name: str) -> tuple[str, Kind] | None:
         """A column in a condition: what is read of it, texts byte by byte."""

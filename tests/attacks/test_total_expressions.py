@@ -6,11 +6,11 @@ knows of the record. Each part here runs in a process of its own, whose standard
 
 # ruff: noqa: E501
 
-import subprocess
 import sys
 
 import numpy as np
 import polars as pl
+import processes
 import pytest
 from depth import DEEP, deep, deeper, thin
 from polars import col
@@ -131,7 +131,7 @@ STRIDE = 1 if DEEP else 12
 
 
 def silent(code, least):
-    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    ran = processes.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr[:2000]) == (0, "")
     assert int(ran.stdout) >= least, "so many are admitted"
 

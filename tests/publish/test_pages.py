@@ -4,12 +4,12 @@ import datetime as dt
 import gzip
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from tests.copied_commands import commands
 from tests.depth import deep
 from tests.servers import postgres
 
@@ -23,11 +23,6 @@ class Machine:
     def __init__(self, home, recipe, **paths):
         self.home, self.paths = home, paths
         self.text = (DOCUMENTS / "recipes.md").read_text().partition(f"\n## {recipe}\n")[2]
-        for name in ("wpinq", "python"):
-            script = home / "bin" / name
-            script.parent.mkdir(exist_ok=True)
-            script.write_text(f'#!/bin/sh\nexec "{sys.executable}"{" -m wpinq" if name == "wpinq" else ""} "$@"\n')
-            script.chmod(0o755)
 
     def block(self, language):
         found = re.search(rf"^```{language}\n(.*?)^```", self.text, re.DOTALL | re.MULTILINE)[1]
@@ -37,8 +32,9 @@ class Machine:
 
     def shell(self, command):
         environment = {"PATH": f"{self.home / 'bin'}:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
-        return subprocess.run(["/bin/sh", "-ec", command], capture_output=True, text=True, check=False,
-                              env=environment, cwd=self.home)  # fmt: skip
+        with commands(self.home / "bin"):
+            return subprocess.run(["/bin/sh", "-ec", command], capture_output=True, text=True, check=False,
+                                  env=environment, cwd=self.home)  # fmt: skip
 
     def done(self, command):
         ended = self.shell(command)

@@ -35,6 +35,9 @@ _MADE = (
     " (stream text, name text, content bytea NOT NULL, PRIMARY KEY (stream, name))",
 )
 
+_ENDED = "(ends <= pg_catalog.clock_timestamp() OR ends > pg_catalog.clock_timestamp() + %s * interval '1 second')"
+_MINE = "WITH mine AS (SELECT stream, name FROM {leases} WHERE stream = %s AND holder = %s ORDER BY name FOR UPDATE)"
+
 
 @dataclass(frozen=True)
 class Home:
@@ -76,9 +79,14 @@ class Home:
         return self.address.schema
 
     def sql(self, statement: str) -> str:
-        """A statement in which {epochs}, {parts}, {leases} and {notes} are the tables."""
+        """A statement in which {epochs}, {parts}, {leases} and {notes} are the tables.
+
+        {ended} is whether a lease has ended, or ends more than so many seconds from now; {mine} locks those of a holder
+        of a stream in the order of their names.
+        """
         names = ("epochs", "parts", "leases", "notes")
-        return statement.format(**{name: f"{self.schema}.stream_{name}" for name in names})
+        tables = {name: f"{self.schema}.stream_{name}" for name in names}
+        return statement.format(**tables, ended=_ENDED, mine=_MINE.format(**tables))
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Any]]:

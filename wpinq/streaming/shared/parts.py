@@ -73,10 +73,10 @@ class Part:
                    received)  # fmt: skip
 
 
-def write(connection: psycopg.Connection[Any], home: Home, part: Part) -> None:
-    """Write a part, in a transaction that has checked the leases of its partitions."""
+def write(connection: psycopg.Connection[Any], home: Home, sealed: bytes) -> None:
+    """Write a sealed part, in a transaction that has checked the leases of its partitions."""
     insert = home.sql("INSERT INTO {parts} (stream, frame) VALUES (%s, %s)")
-    connection.execute(insert, [home.stream, part.sealed(home)])
+    connection.execute(insert, [home.stream, sealed])
 
 
 class Parts:

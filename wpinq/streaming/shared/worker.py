@@ -67,7 +67,9 @@ class Worker:
             self._read()
 
     def _balance(self) -> None:
-        leases = self._holder.balance(self._connection, self._source.names(), moving=self._source.moving)
+        leases = self._holder.balance(
+            self._connection, self._source.names(), self._source.name, moving=self._source.moving
+        )
         if {name: lease.fence for name, lease in leases.items()} != {
             name: lease.fence for name, lease in self._leases.items()
         }:
@@ -88,10 +90,11 @@ class Worker:
 
     def _write(self, frames: list[pl.DataFrame], received: Received, looked: int | None) -> None:
         after = self._source.positions()
-        part = Part(self._before, after, looked, self._counted(frames), received)
+        part = Part(self._before, after, looked, self._counted(frames), received).sealed(self._home)
+        moved = {name: place for name, place in after.items() if place != self._before.get(name)}
         with self._connection.transaction():
             self._holder.check(self._connection, self._leases)
-            self._holder.advance(self._connection, after)
+            self._holder.advance(self._connection, moved)
             parts.write(self._connection, self._home, part)
         self._before = after
 

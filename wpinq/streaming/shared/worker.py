@@ -7,6 +7,7 @@ where it is killed, they end by themselves. What fails is tried again from what 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import threading
 import time
@@ -141,6 +142,11 @@ def _wait(stop: threading.Event) -> None:
 
 def main() -> int:
     """Work as standard input says, until it ends."""
+    for number in (
+        signal.SIGTERM,
+        signal.SIGINT,
+    ):  # a service manager tells all processes; this one ends with its parent
+        signal.signal(number, signal.SIG_IGN)
     told, stop = json.loads(sys.stdin.readline() or "null"), threading.Event()
     if told is None:
         return 1

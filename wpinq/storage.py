@@ -13,6 +13,10 @@ from wpinq.errors import SourceError
 NONCE = 12
 
 
+class DamagedError(SourceError):
+    """What was kept does not open: it was changed, or is that of another key or name."""
+
+
 def private(place: Path) -> None:
     """Make a directory where there is none, and refuse one that others may read.
 
@@ -36,7 +40,7 @@ def opened(key: bytes, name: str, content: bytes) -> bytes:
     """Decrypt what was kept under a name.
 
     Raises:
-        SourceError: It was not sealed with this key under this name, or was changed.
+        DamagedError: It was not sealed with this key under this name, or was changed.
     """
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -44,7 +48,7 @@ def opened(key: bytes, name: str, content: bytes) -> bytes:
     try:
         return AESGCM(key).decrypt(content[:NONCE], content[NONCE:], name.encode())
     except (InvalidTag, ValueError):
-        raise SourceError(
+        raise DamagedError(
             "--recover: what was kept belongs to another dataflow, data set or version (a stream with retractions is "
             "another one than without), or is damaged; "
             "give a new directory."

@@ -307,6 +307,10 @@ def test_a_file_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     path.chmod(0o644)
     with pytest.raises(LedgerError, match="chmod"):
         Secret.from_environment()
+    path.write_text(KEY.hex())  # as `openssl rand -hex 32` prints it, which is for WPINQ_SECRET
+    path.chmod(0o600)
+    with pytest.raises(LedgerError, match="openssl rand -out FILE 32"):
+        Secret.from_environment()
     monkeypatch.setenv("WPINQ_SECRET", KEY.hex())
     with pytest.raises(LedgerError, match="two are set"):
         Secret.from_environment()

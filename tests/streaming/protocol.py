@@ -93,7 +93,7 @@ class Rules:
 
 
 def taken(lease: Lease, holder: int, bounds: Bounds) -> Lease | None:
-    """The lease after `Holder._taken`; None where somebody else holds it."""
+    """The lease after `Holder._take`; None where somebody else holds it."""
     if lease.holder == holder:
         return replace(lease, ended=False)
     passes = lease.ended and lease.fence < bounds.fences

@@ -59,7 +59,7 @@ def test_each_check_that_is_left_out_is_found(left_out, why):
 class Records:
     """A source of one partition, whose records are 0, 1, 2 ..."""
 
-    moving, offered = True, 0
+    name, moving, offered = "records", True, 0
 
     def __init__(self) -> None:
         self.place, self.end = 0, 0

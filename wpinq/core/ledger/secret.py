@@ -186,5 +186,8 @@ def _read(path: Path) -> bytes:
             )
         key = file.read(SIZE + 1)
     if len(key) != SIZE:
-        raise LedgerError(f"secret {path}: not {SIZE} bytes long: damaged, or another file; restore it from a backup.")
+        raise LedgerError(
+            f"secret {path}: not {SIZE} bytes long: damaged, or another file; restore it from a backup."
+            f" For a new ledger `openssl rand -out FILE {SIZE}` makes one."
+        )
     return key

@@ -84,6 +84,7 @@ _TABLES = [
 HELD = f"another client has held its lock for {LOCK_TIMEOUT:.0f} seconds; ask again, or end that client."
 _ADVICE = {
     "25006": "its database is read-only; give the primary's address.",
+    "25P03": "this process was away in the middle of a transaction, which the server ended; ask again.",
     "42501": "this user may not use its tables; grant it what it needs, or give another user.",
     "55P03": HELD,
     "40": "another client stood in its way; ask again.",

@@ -18,7 +18,7 @@ from wpinq.core.ledger.address import Address
 from wpinq.core.ledger.chain import RefusedError
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
-from wpinq.storage import opened, sealed
+from wpinq.storage import DamagedError, opened, sealed
 
 if TYPE_CHECKING:
     import psycopg
@@ -34,6 +34,11 @@ _MADE = (
     "CREATE TABLE IF NOT EXISTS {schema}.stream_notes"
     " (stream text, name text, content bytea NOT NULL, PRIMARY KEY (stream, name))",
 )
+
+FROZEN = 15.0
+"""Seconds after which the server ends a transaction in which nothing happens: who froze in it holds up all others."""
+_ENDED = "(ends <= pg_catalog.clock_timestamp() OR ends > pg_catalog.clock_timestamp() + %s * interval '1 second')"
+_MINE = "WITH mine AS (SELECT stream, name FROM {leases} WHERE stream = %s AND holder = %s ORDER BY name FOR UPDATE)"
 
 
 @dataclass(frozen=True)
@@ -76,9 +81,14 @@ class Home:
         return self.address.schema
 
     def sql(self, statement: str) -> str:
-        """A statement in which {epochs}, {parts}, {leases} and {notes} are the tables."""
+        """A statement in which {epochs}, {parts}, {leases} and {notes} are the tables.
+
+        {ended} is whether a lease has ended, or ends more than so many seconds from now; {mine} locks those of a holder
+        of a stream in the order of their names.
+        """
         names = ("epochs", "parts", "leases", "notes")
-        return statement.format(**{name: f"{self.schema}.stream_{name}" for name in names})
+        tables = {name: f"{self.schema}.stream_{name}" for name in names}
+        return statement.format(**tables, ended=_ENDED, mine=_MINE.format(**tables))
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Any]]:
@@ -89,6 +99,7 @@ class Home:
         """
         with self.trouble(), closing(server.connect(self.address)) as connection:
             server.check_durable(connection, self.address.may_lose)
+            impatient(connection)
             yield connection
 
     @contextmanager
@@ -115,7 +126,23 @@ class Home:
         Raises:
             SourceError: It was changed, or is that of another name.
         """
-        return opened(self.key, f"{self.stream} {name}", bytes(content))
+        with self.damage():
+            return opened(self.key, f"{self.stream} {name}", bytes(content))
+
+    @contextmanager
+    def damage(self) -> Iterator[None]:
+        """Say of what cannot be opened that it is in a database.
+
+        Raises:
+            SourceError: It cannot be opened.
+        """
+        try:
+            yield
+        except DamagedError:
+            raise SourceError(
+                f"{self.label}: what it holds is damaged, or of another secret; the database was edited, or"
+                " put back. Put back its newest state, or the right secret."
+            ) from None
 
     def told(self) -> dict[str, Any]:
         """What a process of this stream is told, as JSON can hold it; it has the key, and not the ledger's secret."""
@@ -132,6 +159,12 @@ class Home:
                           told["label"])  # fmt: skip
         columns = Schema(tuple(Column(name, Kind(kind)) for name, kind in told["columns"]))
         return cls(address, told["stream"], columns, bytes.fromhex(told["key"]))
+
+
+def impatient(connection: psycopg.Connection[Any]) -> None:
+    """Let the server end a transaction of this connection, or the one that it is in, whose process froze."""
+    setting = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', %s, false)"
+    connection.execute(setting, [f"{FROZEN * 1000:.0f}ms"])
 
 
 class SharedNotes:

@@ -18,7 +18,7 @@ from wpinq.errors import EngineError, SourceError
 from wpinq.storage import opened, sealed
 from wpinq.streaming.frames import MERGED, Positions, chained, numbered, opened_epoch, rewritten, sealed_epoch
 from wpinq.streaming.journal import due
-from wpinq.streaming.shared.home import Home, SharedNotes
+from wpinq.streaming.shared.home import Home, SharedNotes, impatient
 from wpinq.streaming.shared.leases import KEEPER, LOST, SECONDS, Holder, Lease, LostError
 from wpinq.streaming.shared.parts import Parts
 
@@ -84,7 +84,8 @@ class SharedJournal:
 
     def read(self) -> Iterator[tuple[Epoch, Positions]]:
         """The closed epochs, in order."""
-        return (epoch for _, epoch in numbered(self._home.key, self._frames(), self.merged))
+        with self._home.damage():
+            yield from (epoch for _, epoch in numbered(self._home.key, self._frames(), self.merged))
 
     def append(self, epoch: Epoch, positions: Positions) -> None:
         """Write down an epoch, durably, before it is closed, and remove the parts that it holds.
@@ -121,8 +122,8 @@ class SharedJournal:
         draft, chain = f"{self._home.stream} next {self._holder.code}", b""
         delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
         insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
-        with self._home.connected() as connection, connection.transaction():
-            connection.execute(delete, [draft])
+        with self._home.connected() as connection, self._home.damage():
+            connection.execute(delete, [draft])  # no transaction: the server would end one that waits for what is made
             for frame, number in rewritten(self._home.key, self._frames, self.merged, last, make):
                 connection.execute(insert, [draft, number, frame])
                 chain = chained(chain, frame)
@@ -142,8 +143,24 @@ class SharedJournal:
         self._home.make()
         lease = self._holder.keep()
         if lease is None:
+            self._version()
             raise HeldError(self._home)
         return lease
+
+    def _version(self) -> str:
+        """Names the data; nothing before the stream has begun.
+
+        Raises:
+            SourceError: Another version of wpinq wrote it, whose workers write other parts.
+        """
+        frame = next(self._frames(), None)
+        if frame is None:
+            return ""
+        with self._home.damage():
+            form, _, version = opened(self._home.key, "version", frame).decode().partition(" ")
+        if form != str(FORMAT):
+            raise SourceError(f"{self._home.label}: was written by another version of wpinq; use that version.")
+        return version
 
     def _open(self) -> None:
         """Read the version and find the end; begin the stream where there is none."""
@@ -164,9 +181,7 @@ class SharedJournal:
                 f"{self._home.label}: its epochs are not those that its ledger knows of; the database was edited, or"
                 " put back. Put back its newest state."
             )
-        form, _, self.version = opened(self._home.key, "version", next(self._frames())).decode().partition(" ")
-        if form != str(FORMAT):
-            raise SourceError(f"{self._home.label}: was written by another version of wpinq; use that version.")
+        self.version = self._version()
         self._see_merged()
 
     def _see_merged(self) -> None:
@@ -193,6 +208,7 @@ class SharedJournal:
                 self._holder.check(act.database, self._leases)
             except LostError as error:
                 raise EngineError(f"{error} Nothing was written; start again.") from None
+            impatient(act.database)
             yield act.database
             act.change(Change(TABLE, self._home.stream, _head(number, chain)))
 

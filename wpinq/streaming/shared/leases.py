@@ -68,41 +68,43 @@ class Holder:
             SourceError: The database cannot be used.
         """
         with self._home.connected() as connection, connection.transaction():
-            return self._taken(connection, KEEPER, awaited=False)
+            self._add(connection, [KEEPER])
+            return next(iter(self._take(connection, [KEEPER], awaited=False)), None)
 
     def balance(
-        self, connection: psycopg.Connection[Any], partitions: Sequence[str], *, moving: bool
+        self, connection: psycopg.Connection[Any], partitions: Sequence[str], source: str = "", *, moving: bool
     ) -> dict[str, Lease]:
         """Lease a fair share of partitions: what nobody reads, and no more than there are for each worker.
 
+        All rows are locked first, in the order of their names, as whoever renews or gives back does: two who wait for
+        each other would both wait until the server ends one of them.
+
         Args:
             partitions: The names of those that this worker can read.
+            source: What names the source that has them; all workers of one source share its partitions.
             moving: Whether others can read them too; else they are awaited only while somebody reads them.
 
         Returns:
             All that this worker holds now.
         """
-        member = _MEMBER + self.code
         everything = self._home.sql(
-            "SELECT name, holder, ends <= pg_catalog.clock_timestamp() FROM {leases}"
-            " WHERE stream = %s AND name <> %s ORDER BY name FOR UPDATE"
+            "SELECT name, holder, {ended} FROM {leases} WHERE stream = %s AND name <> %s ORDER BY name FOR UPDATE"
         )
+        member, among = f"{_MEMBER}{self.code} {source}", set(partitions)
         with connection.transaction():
-            self._taken(connection, member, awaited=False)
-            for name in partitions:
-                self._add(connection, name, awaited=moving)
-            rows = connection.execute(everything, [self._home.stream, KEEPER]).fetchall()
-            members = sum(name.startswith(_MEMBER) and not ended for name, _, ended in rows)
-            known = {name: (holder, ended) for name, holder, ended in rows if not name.startswith(_MEMBER)}
-            fair = -(-len(known) // max(members, 1))
+            self._add(connection, [*partitions, member], awaited=partitions if moving else [])
+            rows = connection.execute(everything, [*self._ended, self._home.stream, KEEPER]).fetchall()
+            others = sum(_is_member(name, source) and not ended and holder != self.code for name, holder, ended in rows)
+            known = {name: (holder, ended) for name, holder, ended in rows if name in among}
+            fair = -(-len(known) // (others + 1))
             mine = [name for name in partitions if known[name][0] == self.code]
-            for name in mine[fair:]:
-                self._release(connection, name)
-            mine = mine[:fair]
+            self._release(connection, mine[fair:])
             free = [name for name in partitions if known[name][0] != self.code and known[name][1]]
-            mine += [name for name in free[: fair - len(mine)] if self._taken(connection, name, awaited=True)]
+            taken = free[: max(fair - len(mine), 0)]
+            self._take(connection, [member], awaited=False)
+            self._take(connection, taken, awaited=True)
             self._forget_members(connection)
-            return self._held(connection, mine)
+            return self._held(connection, [*mine[:fair], *taken])
 
     def check(self, connection: psycopg.Connection[Any], leases: Mapping[str, Lease]) -> None:
         """Lock leases, in a transaction that writes what they allow.
@@ -120,54 +122,65 @@ class Holder:
 
     def advance(self, connection: psycopg.Connection[Any], positions: Mapping[str, Any]) -> None:
         """Write up to where partitions are read, in a transaction that has checked their leases."""
-        update = self._home.sql("UPDATE {leases} SET position = %s WHERE stream = %s AND name = %s")
-        for name, position in positions.items():
-            content = self._home.sealed(f"position {name}", json.dumps(position).encode())
-            connection.execute(update, [content, self._home.stream, name])
+        update = self._home.sql(
+            "UPDATE {leases} AS t SET position = new.position"
+            " FROM unnest(%s::text[], %s::bytea[]) AS new(name, position) WHERE t.stream = %s AND t.name = new.name"
+        )
+        contents = [
+            self._home.sealed(f"position {name}", json.dumps(position).encode()) for name, position in positions.items()
+        ]
+        if positions:
+            connection.execute(update, [list(positions), contents, self._home.stream])
 
     def close(self) -> None:
         """Give back what is held, so that others need not wait for its end. What fails ends by itself."""
         self._stop.set()
         update = self._home.sql(
-            "UPDATE {leases} SET holder = '', ends = '-infinity', awaited = awaited AND name NOT LIKE 'files %%'"
-            " WHERE stream = %s AND holder = %s"
+            "{mine} UPDATE {leases} AS t"
+            " SET holder = '', ends = '-infinity', awaited = t.awaited AND t.name NOT LIKE 'files %%'"
+            " FROM mine WHERE t.stream = mine.stream AND t.name = mine.name"
         )
         with suppress(WpinqError), self._home.connected() as connection:
             connection.execute(update, [self._home.stream, self.code])
 
+    @property
+    def _ended(self) -> list[float]:
+        """What {ended} is told: a lease that ends later than any can is of a time before the clock was put back."""
+        return [2 * self.seconds]
+
     def _renew(self) -> None:
         update = self._home.sql(
-            "WITH mine AS (SELECT stream, name FROM {leases} WHERE stream = %s AND holder = %s"
-            " ORDER BY name FOR UPDATE) UPDATE {leases} AS t"
-            " SET ends = pg_catalog.clock_timestamp() + %s * interval '1 second' FROM mine"
+            "{mine} UPDATE {leases} AS t SET ends = pg_catalog.clock_timestamp() + %s * interval '1 second' FROM mine"
             " WHERE t.stream = mine.stream AND t.name = mine.name"
         )
         while not self._stop.wait(self.seconds / 3):
             with suppress(WpinqError), self._home.connected() as connection:
                 connection.execute(update, [self._home.stream, self.code, self.seconds])
 
-    def _add(self, connection: psycopg.Connection[Any], name: str, *, awaited: bool) -> None:
+    def _add(self, connection: psycopg.Connection[Any], names: Sequence[str], awaited: Sequence[str] = ()) -> None:
+        """Add leases that are not there yet, in the order of their names."""
         insert = self._home.sql(
-            "INSERT INTO {leases} VALUES (%s, %s, '', 0, '-infinity', %s, NULL) ON CONFLICT (stream, name) DO NOTHING"
+            "INSERT INTO {leases} SELECT %s, name, '', 0, '-infinity', name = ANY(%s), NULL FROM unnest(%s::text[])"
+            " AS new(name) ON CONFLICT (stream, name) DO NOTHING"
         )
-        connection.execute(insert, [self._home.stream, name, awaited])
+        connection.execute(insert, [self._home.stream, list(awaited), sorted(names)])
 
-    def _taken(self, connection: psycopg.Connection[Any], name: str, *, awaited: bool) -> Lease | None:
-        """Take a lease that nobody else holds; one that is held already is renewed, and keeps its number."""
-        self._add(connection, name, awaited=awaited)
+    def _take(self, connection: psycopg.Connection[Any], names: Sequence[str], *, awaited: bool) -> list[Lease]:
+        """Take leases that nobody else holds; one that is held already is renewed, and keeps its number."""
         update = self._home.sql(
             "UPDATE {leases} SET fence = fence + (holder <> %s)::int, holder = %s, awaited = awaited OR %s,"
-            " ends = pg_catalog.clock_timestamp() + %s * interval '1 second' WHERE stream = %s AND name = %s"
-            " AND (holder = %s OR ends <= pg_catalog.clock_timestamp()) RETURNING fence"
+            " ends = pg_catalog.clock_timestamp() + %s * interval '1 second' WHERE stream = %s AND name = ANY(%s)"
+            " AND (holder = %s OR {ended}) RETURNING fence"
         )
-        row = connection.execute(
-            update, [self.code, self.code, awaited, self.seconds, self._home.stream, name, self.code]
-        ).fetchone()
-        return None if row is None else Lease(row[0])
+        values = [self.code, self.code, awaited, self.seconds, self._home.stream, list(names), self.code, *self._ended]
+        return [Lease(fence) for (fence,) in connection.execute(update, values).fetchall()] if names else []
 
-    def _release(self, connection: psycopg.Connection[Any], name: str) -> None:
-        update = self._home.sql("UPDATE {leases} SET holder = '', ends = '-infinity' WHERE stream = %s AND name = %s")
-        connection.execute(update, [self._home.stream, name])
+    def _release(self, connection: psycopg.Connection[Any], names: Sequence[str]) -> None:
+        update = self._home.sql(
+            "UPDATE {leases} SET holder = '', ends = '-infinity' WHERE stream = %s AND name = ANY(%s)"
+        )
+        if names:
+            connection.execute(update, [self._home.stream, list(names)])
 
     def _forget_members(self, connection: psycopg.Connection[Any]) -> None:
         """Remove workers that have ended for long."""
@@ -186,3 +199,8 @@ class Holder:
             name: Lease(fence, None if sealed is None else json.loads(self._home.opened(f"position {name}", sealed)))
             for name, fence, sealed in rows
         }
+
+
+def _is_member(name: str, source: str) -> bool:
+    """Whether a lease is that of a worker of a source."""
+    return name.startswith(_MEMBER) and name.split(" ", 2)[2] == source

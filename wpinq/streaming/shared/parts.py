@@ -73,10 +73,10 @@ class Part:
                    received)  # fmt: skip
 
 
-def write(connection: psycopg.Connection[Any], home: Home, part: Part) -> None:
-    """Write a part, in a transaction that has checked the leases of its partitions."""
+def write(connection: psycopg.Connection[Any], home: Home, sealed: bytes) -> None:
+    """Write a sealed part, in a transaction that has checked the leases of its partitions."""
     insert = home.sql("INSERT INTO {parts} (stream, frame) VALUES (%s, %s)")
-    connection.execute(insert, [home.stream, part.sealed(home)])
+    connection.execute(insert, [home.stream, sealed])
 
 
 class Parts:
@@ -120,13 +120,12 @@ class Parts:
         some = self.home.sql(
             "SELECT number, frame FROM {parts} WHERE stream = %s AND NOT number = ANY(%s) ORDER BY number LIMIT %s"
         )
-        awaited = self.home.sql("SELECT name FROM {leases} WHERE stream = %s AND awaited")
         with self.home.connected() as connection:
+            before = self._named(connection)  # whose last part may come, and which are not awaited any more, meanwhile
             while rows := connection.execute(some, [self.home.stream, self.taken, MANY]).fetchall():
                 for number, frame in rows:
                     yield self._next(number, Part.opened(self.home, frame))
-            found = connection.execute(awaited, [self.home.stream]).fetchall()
-        self._awaited = {name for (name,) in found}
+            self._awaited = before | self._named(connection)
 
     def resume(self, positions: Mapping[str, Any]) -> None:
         """Begin after the last closed epoch, up to which partitions were read as `positions` told it."""
@@ -138,6 +137,11 @@ class Parts:
 
     def close(self) -> None:
         """Nothing is held open."""
+
+    def _named(self, connection: psycopg.Connection[Any]) -> set[str]:
+        """The partitions that windows wait for."""
+        query = self.home.sql("SELECT name FROM {leases} WHERE stream = %s AND awaited")
+        return {name for (name,) in connection.execute(query, [self.home.stream]).fetchall()}
 
     def _next(self, number: int, part: Part) -> Part:
         if any(self._positions.get(name) != before for name, before in part.before.items()):

@@ -25,10 +25,12 @@ class Source(Protocol):
     """What a worker reads.
 
     Attributes:
+        name: Names it among all workers that can read its partitions.
         moving: Whether workers of other hosts can read the same partitions.
         offered: How many lines or messages were read; for the curator alone.
     """
 
+    name: str
     moving: bool
 
     @property
@@ -71,6 +73,7 @@ class OfTopic:
 
     def __init__(self, topic: Topic, schema: Schema) -> None:
         self._topic, self._followed = topic, Followed(topic, schema)
+        self.name = f"kafka {topic.topic}"
 
     @property
     def offered(self) -> int:
@@ -98,7 +101,7 @@ class OfTopic:
         self._followed.close()
 
     def _name(self, partition: str) -> str:
-        return f"kafka {self._topic.topic} {partition}"
+        return f"{self.name} {partition}"
 
 
 class OfFiles:
@@ -114,7 +117,8 @@ class OfFiles:
 
     def __init__(self, pattern: str, schema: Schema, form: Words) -> None:
         self._pattern, self._schema, self._form = str(Path(pattern).absolute()), schema, form
-        self._name = f"files {socket.gethostname()} {self._pattern}"
+        name = f"files {socket.gethostname()} {self._pattern}"
+        self.name = name.encode(errors="backslashreplace").decode()  # of a path that is no text, too
         self._growing: Growing | None = None
         self._offered = 0
 
@@ -125,13 +129,13 @@ class OfFiles:
 
     def names(self) -> list[str]:
         """See `Source`."""
-        return [self._name]
+        return [self.name]
 
     def assign(self, positions: Mapping[str, Any]) -> None:
         """See `Source`."""
         self.close()
-        if self._name in positions:
-            known = positions[self._name]
+        if self.name in positions:
+            known = positions[self.name]
             self._growing = Growing(self._pattern, self._schema, [] if known is None else [known], **self._form)
 
     def look(self) -> Iterator[pl.DataFrame]:
@@ -140,7 +144,7 @@ class OfFiles:
 
     def positions(self) -> dict[str, Any]:
         """See `Source`."""
-        return {} if self._growing is None else {self._name: self._growing.positions()}
+        return {} if self._growing is None else {self.name: self._growing.positions()}
 
     def close(self) -> None:
         """See `Source`."""

@@ -7,6 +7,7 @@ where it is killed, they end by themselves. What fails is tried again from what 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import threading
 import time
@@ -67,7 +68,9 @@ class Worker:
             self._read()
 
     def _balance(self) -> None:
-        leases = self._holder.balance(self._connection, self._source.names(), moving=self._source.moving)
+        leases = self._holder.balance(
+            self._connection, self._source.names(), self._source.name, moving=self._source.moving
+        )
         if {name: lease.fence for name, lease in leases.items()} != {
             name: lease.fence for name, lease in self._leases.items()
         }:
@@ -88,10 +91,11 @@ class Worker:
 
     def _write(self, frames: list[pl.DataFrame], received: Received, looked: int | None) -> None:
         after = self._source.positions()
-        part = Part(self._before, after, looked, self._counted(frames), received)
+        part = Part(self._before, after, looked, self._counted(frames), received).sealed(self._home)
+        moved = {name: place for name, place in after.items() if place != self._before.get(name)}
         with self._connection.transaction():
             self._holder.check(self._connection, self._leases)
-            self._holder.advance(self._connection, after)
+            self._holder.advance(self._connection, moved)
             parts.write(self._connection, self._home, part)
         self._before = after
 
@@ -138,6 +142,11 @@ def _wait(stop: threading.Event) -> None:
 
 def main() -> int:
     """Work as standard input says, until it ends."""
+    for number in (
+        signal.SIGTERM,
+        signal.SIGINT,
+    ):  # a service manager tells all processes; this one ends with its parent
+        signal.signal(number, signal.SIG_IGN)
     told, stop = json.loads(sys.stdin.readline() or "null"), threading.Event()
     if told is None:
         return 1

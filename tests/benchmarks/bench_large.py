@@ -3,9 +3,10 @@
     python tests/benchmarks/bench_large.py --how-large --keep /data/made --json large.json
     python tests/benchmarks/bench_large.py --smoke
 
-Files are those of `bench_processes.py`: a tenth as many users as rows, a fortieth as many pages, with heavy tails. Each
-kind is asked at each size in one process, and in two, which tells what the first process does alone (it proves the
-files, charges, adds up and answers) from what is cut by shares and keys. The law is that of the two largest sizes,
+Files are those of `bench_processes.py`: a tenth as many users as rows, a fortieth as many pages, with heavy tails;
+`--each` makes others. Each kind is asked at each size in one process, and in two, which tells what the first process
+does alone (it proves the files, charges, adds up and answers) from what is cut by shares and keys. The law is that of
+the two largest sizes,
 
     one process           S + a N
     P others and a first  S + f N + (S' + o N / P)
@@ -56,15 +57,17 @@ def seconds(constants: dict[str, tuple[float, float]], rows: int, cores: int) ->
     return start + each * rows + begun / 2 + work * rows / cores  # what two others took for their starts, each takes
 
 
-def measured(sizes: list[int], runs: int, works: tuple[str, ...], keep: Path | None) -> dict[str, dict[int, dict]]:
+def measured(
+    sizes: list[int], runs: int, works: tuple[str, ...], keep: Path | None, each: tuple[int, int]
+) -> dict[str, dict[int, dict]]:
     """Each kind at each size."""
     found: dict[str, dict[int, dict]] = {work: {} for work in works}
     for rows in sizes:
         with tempfile.TemporaryDirectory() as made:
-            folder = Path(made) if keep is None else keep / str(rows)
+            folder = Path(made) if keep is None else keep / "-".join(map(str, (rows, *each)))
             folder.mkdir(exist_ok=True, parents=True)
             if not list(folder.glob("*.parquet")):
-                maker = multiprocessing.get_context("spawn").Process(target=make, args=(folder, rows))
+                maker = multiprocessing.get_context("spawn").Process(target=make, args=(folder, rows, each))
                 maker.start()
                 maker.join()
             for work, by in measure(folder, [1, 2], runs, works).items():
@@ -105,6 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--how-large", action="store_true", help="10^6, 10^7 and 10^8 rows")
     parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7], help="at least two sizes")
+    parser.add_argument("--each", type=int, nargs=2, default=(10, 40), help="rows for each user, and for each page")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS))
     parser.add_argument("--smoke", action="store_true", help="100,000 and 200,000 rows, one kind")
@@ -113,7 +117,7 @@ def main() -> None:
     options = parser.parse_args()
     sizes = [100_000, 200_000] if options.smoke else list(SIZES) if options.how_large else sorted(options.rows)
     works = ("counts of records",) if options.smoke else tuple(options.works)
-    found = measured(sizes, options.runs, works, options.keep)
+    found = measured(sizes, options.runs, works, options.keep, tuple(options.each))
     print(f"{platform.machine()}, Python {platform.python_version()}, medians of {options.runs}")
     show(found)
     if options.json:

@@ -63,13 +63,13 @@ Found: TypeAlias = "dict[str, dict[str, dict[str, float]]]"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def make(folder: Path, rows: int) -> None:
-    """Zipf's pages and users, by seed, in files of `CHUNK` rows."""
+def make(folder: Path, rows: int, each: tuple[int, int] = (10, 40)) -> None:
+    """Zipf's pages and users, by seed, in files of `CHUNK` rows; so many rows for each user, and for each page."""
     import numpy as np
     import polars as pl
 
     rng = np.random.default_rng(7)
-    chances = {"user": _zipf(max(rows // 10, 1), 0.8), "page": _zipf(max(rows // 40, 1), 1.0)}
+    chances = {"user": _zipf(max(rows // each[0], 1), 0.8), "page": _zipf(max(rows // each[1], 1), 1.0)}
     names = {
         column: pl.select(pl.format(f"{column}/{{}}", pl.lit(pl.Series(rng.permutation(len(chance)))))).to_series()
         for column, chance in chances.items()

@@ -32,8 +32,8 @@ import sys, warnings
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 import wpinq
-how, source, ledger, cores = sys.argv[1:]
-settings = {"spark.ui.enabled": "false", "spark.driver.memory": "2g",
+how, source, ledger, cores, java = sys.argv[1:]
+settings = {"spark.ui.enabled": "false", "spark.driver.memory": "2g", "spark.driver.extraJavaOptions": java,
             "spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 session = SparkSession.builder.master(f"local[{cores}]").config(map=settings).getOrCreate()
 if how == "generated":
@@ -78,25 +78,25 @@ def timed(words: list[str]) -> dict[str, float]:
     return {"wall": wall, "all": sum(cpu for cpu, _ in seen.values()), "peak": max(peak for _, peak in seen.values())}
 
 
-def spark(how: str, source: str, cores: int) -> dict[str, float]:
+def spark(how: str, source: str, cores: int, java: str) -> dict[str, float]:
     """A run on Spark, with a ledger of its own."""
     with tempfile.TemporaryDirectory() as place:
         job = Path(place) / "job.py"
         job.write_text(JOB)
-        return timed([str(job), how, source, str(Path(place) / "ledger"), str(cores)])
+        return timed([str(job), how, source, str(Path(place) / "ledger"), str(cores), java])
 
 
 def medians(runs: list[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(one[name] for one in runs) for name in runs[0]}
 
 
-def compared(folder: Path, how: str, runs: int, cores: int) -> dict[str, dict[str, float]]:
+def compared(folder: Path, how: str, runs: int, cores: int, java: str) -> dict[str, dict[str, float]]:
     """One process of ours and Spark, which take turns."""
     ours, theirs = [], []
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as place:
             ours.append(own.timed(own.command(WORK, folder, Path(place), 1), 1))
-        theirs.append(spark(how, str(folder), cores))
+        theirs.append(spark(how, str(folder), cores, java))
     return {"one process": medians(ours), f"Spark local[{cores}], {how}": medians(theirs)}
 
 
@@ -105,6 +105,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=16_000_000)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--java", default="", help="options of the JVM, as --java=-XX:TieredStopAtLevel=1")
     parser.add_argument("--dataframe", action="store_true", help="Spark reads the files; else wpinq does, on executors")
     parser.add_argument("--generated", type=int, help="so many rows that Spark makes; on Spark alone")
     parser.add_argument("--smoke", action="store_true", help="200,000 rows, once")
@@ -116,7 +117,11 @@ def main() -> None:
         return
     rows, runs = (200_000, 1) if options.smoke else (options.rows, options.runs)
     if options.generated:
-        found = {f"Spark local[{options.cores}], generated": spark("generated", str(options.generated), options.cores)}
+        found = {
+            f"Spark local[{options.cores}], generated": spark(
+                "generated", str(options.generated), options.cores, options.java
+            )
+        }
     else:
         with tempfile.TemporaryDirectory() as made:
             folder = options.keep or Path(made)
@@ -125,7 +130,7 @@ def main() -> None:
                 maker = multiprocessing.get_context("spawn").Process(target=own.make, args=(folder, rows))
                 maker.start()
                 maker.join()
-            found = compared(folder, "dataframe" if options.dataframe else "files", runs, options.cores)
+            found = compared(folder, "dataframe" if options.dataframe else "files", runs, options.cores, options.java)
     print(
         f"| {options.generated or rows:,} rows, {WORK} | wall s | all CPU s | largest process MB |\n|---|--:|--:|--:|"
     )

@@ -48,7 +48,7 @@ PLANS = {
     "group": lambda one, two: one.group_by("user", len).join(two, on="user"),
 }  # fmt: skip
 names = st.sampled_from(["a person with a long name", "", "ann", "bob", None, "eve"])
-views = st.lists(st.tuples(names, st.sampled_from([f"page {n}" for n in range(6)])), max_size=60)
+views = st.lists(st.tuples(names, st.sampled_from([f"page {n}" for n in range(6)])), max_size=40)
 weekdays = st.lists(st.tuples(names, st.integers(0, 3)), max_size=30)
 
 
@@ -110,7 +110,7 @@ def alike(one, other):
 @thin(5)
 @pytest.mark.parametrize("kind", [of_records, of_people])
 @pytest.mark.parametrize("name", PLANS)
-@settings(deadline=None, max_examples=often(12, 3))
+@settings(deadline=None, max_examples=often(8, 3))
 @given(rows=views, others=weekdays, most=st.sampled_from([1, 2000, 20_000]), count=st.sampled_from([1, 3]))
 def test_joins_say_the_same_with_little_memory(kind, name, rows, others, most, count):
     plan = PLANS[name](*kind(rows, others))

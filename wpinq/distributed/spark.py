@@ -131,7 +131,8 @@ class Spark:
             for step in (step for stage in tasks.stages() for step in stage):
                 rows = self._rows(tasks, step, made, tables)
                 rows = rows.mapInArrow(work(message, tasks.parts, tasks.each, step), ROW)
-                made[step] = rows.persist()  # who reads a step twice does not run it twice
+                several = len(tasks.readers(step)) + (step in tables or tasks.counted(step)) > 1
+                made[step] = rows.persist() if several else rows  # who reads a step twice does not run it twice
             return self._histograms(tasks, made, tables)
         finally:
             for frame in made.values():

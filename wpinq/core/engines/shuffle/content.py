@@ -97,6 +97,6 @@ def _weights(weights: Weights) -> pl.Series:
 
 def _written(fields: dict[str, object], frame: pl.DataFrame) -> memoryview:
     plain, encoded = io.BytesIO(), json.dumps(fields).encode()
-    frame.write_ipc_stream(plain, compat_level=pl.CompatLevel.newest())
+    frame.write_ipc_stream(plain, compat_level=pl.CompatLevel.newest(), compression="lz4")
     plain.write(encoded + len(encoded).to_bytes(LENGTH, "little"))
     return plain.getbuffer()

@@ -190,7 +190,7 @@ def test_a_password_is_in_no_repr_label_or_path(url: str) -> None:
 def test_errors_of_the_server_are_one_line_without_user_and_password(opened: Open, url: str) -> None:
     away = re.sub(r"(?<=127\.0\.0\.1:)\d+", "1", url)
     for wrong in (away, url.replace("pass-word-marker@", "marker@"), url.replace("/postgres?", "/marker?")):
-        with pytest.raises(LedgerError, match="cannot be reached, or refuses") as caught:
+        with pytest.raises(LedgerError, match="cannot be reached, has too many clients, or refuses") as caught:
             opened(ledger_path(wrong))
         assert "\n" not in str(caught.value)
         assert not re.search(r"pass|marker@|postgres:", str(caught.value).replace("password", ""))

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import random
+import signal
+import threading
 import time
 from contextlib import closing
 
@@ -194,6 +197,11 @@ EDITS = {
     "a part is gone": "DELETE FROM {parts}",
     "a part is there again": "INSERT INTO {parts} (stream, frame) SELECT stream, frame FROM wpinq_views.kept",
     "a part is another's": "UPDATE {parts} SET frame = (SELECT frame FROM {epochs} WHERE number = 1)",
+    "a part is an older one": "UPDATE {parts} SET frame = (SELECT frame FROM wpinq_views.kept)",
+    "a part is gone with its position": "WITH gone AS (DELETE FROM {parts}) UPDATE {leases} SET position = NULL",
+    "all leases are gone": "DELETE FROM {leases}",
+    "fences are put back": "UPDATE {leases} SET fence = 0",
+    "a lease is another's": "UPDATE {leases} SET holder = 'nobody', ends = 'infinity' WHERE name = 'keeper'",
     "a position is put back": "UPDATE {leases} SET position = NULL WHERE name LIKE 'files%%'",
     "an epoch is gone": "DELETE FROM {epochs} WHERE number = 2",
     "the last epoch is gone": "DELETE FROM {epochs} WHERE number = (SELECT max(number) FROM {epochs})",
@@ -338,6 +346,28 @@ def test_what_cannot_be_shared_is_refused_before_anything_is_charged(shared_ledg
         for number in (-1, 257):
             with pytest.raises(wpinq.PlanError, match="from 1 to 256"):
                 views.follow(path, workers=number)
+
+
+def terminate(before):
+    """Send SIGTERM to this process, once it does something else with it than before."""
+    while signal.getsignal(signal.SIGTERM) == before:
+        time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_process_that_is_stopped_while_it_waits_ends_well(shared_ledger, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("WPINQ_SECRET", bytes(range(32)).hex())
+    script, path = tmp_path / "flow.py", tmp_path / "views.csv"
+    script.write_text('def dataflow(views):\n    return {"total": views.measure(1, continual=True)}\n')
+    path.write_text("user,page\n")
+    more = {"ledger": shared_ledger, "recover": shared_ledger, "name": "live"}
+    with closing(wpinq.live(COLUMNS, 1, secret=SECRET, **more)):
+        threading.Thread(target=terminate, args=(signal.getsignal(signal.SIGTERM),)).start()
+        words = ["--follow", "--budget", "1", "--workers", "1", "--name", "live", "--ledger", shared_ledger]
+        assert main(["run", str(script), str(path), *words]) == 0
+    said = capsys.readouterr().err
+    assert "takes over when it ends" in said
+    assert "it passes on" not in said
 
 
 def test_attack_13_killed_frozen_and_cut_at_random_each_line_is_counted_once(shared_ledger, stream_server, tmp_path):

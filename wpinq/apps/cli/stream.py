@@ -209,6 +209,7 @@ class Stream:
         While another process keeps a stream of several, the workers of this one read for it.
 
         Raises:
+            HeldError: It shall end, and another process keeps the stream still.
             PlanError, SourceError: See `open`.
         """
         from wpinq.streaming.shared.journal import HeldError

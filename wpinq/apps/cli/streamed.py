@@ -90,6 +90,7 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.apps.cli.show import LEVEL, protects_line
     from wpinq.core import WindowedMeasurement
+    from wpinq.streaming.shared.journal import HeldError
 
     rehearsal = stream.rehearse(script)
     known = rehearsal.measurements
@@ -98,7 +99,7 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
     bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins_of.items()}
     keep, sinks = stream.epochs_held([item.span for item in windowed]), outputs.sinks(stream.taken())
-    with ending(stream.stop), stream.kept(keep) as views:
+    with ending(stream.stop), suppress(HeldError), stream.kept(keep) as views:  # it was stopped before it was its turn
         closed = 0 if views._journal is None else views._journal.closed
         notes = None if views._journal is None else views._journal.notes
         dataflow = KeptDataflow(notes, stream.digest, closed, whole=rehearsal.whole)

@@ -95,8 +95,8 @@ _ADVICE = {
 }
 _AWAY = "the connection to its server was lost, and nothing was answered; ask again when it is back."
 _REFUSED = (
-    "its server cannot be reached, or refuses this user, password or database; check the URL, the server, PGPASSWORD or"
-    " the password file."
+    "its server cannot be reached, has too many clients, or refuses this user, password or database; check the URL, the"
+    " server, PGPASSWORD or the password file."
 )
 
 

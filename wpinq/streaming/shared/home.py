@@ -2,7 +2,8 @@
 
 Epochs, parts, positions and notes are sealed under a key of the stream, which the database never holds. Who may change
 the database can remove or repeat what is in it, and is noticed: epochs are chained, and the ledger's head covers the
-chain; parts are taken only where the one before ended (`parts.py`).
+chain; parts are taken only where the one before ended (`parts.py`). Who reads a partition, and whether windows wait for
+it, is not sealed: whoever changes that makes records late, and counts none twice.
 """
 
 from __future__ import annotations

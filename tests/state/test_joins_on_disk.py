@@ -121,8 +121,8 @@ def test_joins_say_the_same_with_little_memory(kind, name, rows, others, most, c
     assert alike(run(plan, select.large if select.installed() else local.run), expected)
 
 
-ROWS = [(f"person {n * 7919 % 150}", f"page {n % 7}") for n in range(600)]
-DAYS = [(f"person {n}", n % 4) for n in range(0, 150, 2)]
+ROWS = [(f"person {n * 7919 % 60}", f"page {n % 7}") for n in range(180)]
+DAYS = [(f"person {n}", n % 4) for n in range(0, 60, 2)]
 
 
 @pytest.mark.parametrize("name", [name for name in PLANS if name != "look up"])

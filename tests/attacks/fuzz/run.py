@@ -19,6 +19,7 @@ from attacks.fuzz.names import NAMES
 from default_engine import flow
 
 import wpinq
+from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.job import Job
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
@@ -244,13 +245,14 @@ def ledgers_in_memory() -> Iterator[None]:
 
 @contextmanager
 def patched_shards(shards: int) -> Iterator[None]:
-    """Cut every keyed step into so many shards."""
+    """Cut every keyed step into so many shards; also those for which the loop would be chosen, which has none."""
     once = flow.run
 
     def cut(job: Job, **words: int) -> list[Histogram]:  # the plain loop is told its threads
         return once(replace(job, shards=shards), **words)
 
-    with patch.object(flow, "run", cut if shards else once):
+    stacked = False if shards else Lowered.stacked
+    with patch.object(flow, "run", cut if shards else once), patch.object(Lowered, "stacked", stacked):
         yield
 
 

@@ -16,6 +16,7 @@ import pytest
 import wpinq
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import SourceError
+from wpinq.streaming.shared.journal import HeldError
 from wpinq.streaming.shared.leases import Holder
 
 COLUMNS = {"user": "text", "page": "text"}
@@ -108,3 +109,16 @@ def test_many_partitions_take_no_more_statements_than_few(home):
             found = holder.balance(connection, names, moving=True)
             assert {lease.position for lease in found.values()} == {7}
     assert counted[0] == counted[1] < 10
+
+
+def test_a_user_who_may_make_no_tables_reads_a_stream(home, shared_ledger, stream_server):
+    mine = "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA wpinq_views TO reads"
+    with psycopg.connect(stream_server, autocommit=True) as connection:
+        connection.execute("CREATE ROLE reads LOGIN PASSWORD 'reads'")
+        for grant in ("USAGE ON SCHEMA wpinq_views TO reads", mine, "pg_monitor TO reads"):
+            connection.execute(f"GRANT {grant}")
+        place = shared_ledger.replace("//postgres:pass-word-marker@", "//reads:reads@")
+        with pytest.raises(HeldError):
+            wpinq.live(COLUMNS, 1, ledger=place, recover=place, secret=SECRET)
+        connection.execute("DROP OWNED BY reads")
+        connection.execute("DROP ROLE reads")

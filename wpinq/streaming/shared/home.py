@@ -70,6 +70,9 @@ class Home:
             SourceError: The database cannot be used.
         """
         with self.connected() as connection, connection.transaction():
+            last = connection.execute("SELECT pg_catalog.to_regclass(%s)", [f"{self.schema}.stream_notes"]).fetchone()
+            if last != (None,):
+                return  # a user who may not make tables can use them
             connection.execute(
                 "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext(%s))", [f"{self.schema} streams"]
             )

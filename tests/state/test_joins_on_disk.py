@@ -21,6 +21,15 @@ from wpinq.core.plan.node import sources
 from wpinq.core.state import memory, spill
 from wpinq.errors import EngineError
 
+
+@pytest.fixture(autouse=True, scope="module")
+def folder():
+    """Rows wait in the system's directory: that beside the ledger of a test before this one is gone."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(memory.LIMIT, "_beside", None)
+        yield
+
+
 TOWNS = pl.DataFrame({"page": [f"page {n}" for n in range(5)], "town": ["Rome", "Oslo", "Rome", "Bern", "Oslo"]})
 PEOPLE = wpinq.users("user", at_most=3)
 SQL = [

@@ -67,10 +67,10 @@ def sql(
 
     **Differences from PostgreSQL** (`tests/attacks/fuzz/databases.py`): what raises on a value is NULL; NaN is NULL,
     and -0.0 is 0; 1.5 is a double, so the last digit of a root may differ, and a half is rounded to the even number;
-    SUM of no records is 0, and SUM of whole numbers is whole, so half of it is cut; in a subquery COUNT(DISTINCT (a, b)) leaves out pairs with a NULL; case is Unicode's, and
-    letters are ordered as in the collation C.UTF-8. CONCAT of a boolean gives t or f as there, and no true or false.
-    In HAVING of ROLLUP, CUBE and GROUPING SETS a key that is a constant is NULL where it is not grouped by, as other
-    keys are, and as in PostgreSQL from 18 on.
+    SUM of no records is 0, and SUM of whole numbers is whole, so half of it is cut; in a subquery COUNT(DISTINCT (a,
+    b)) leaves out pairs with a NULL; case is Unicode's, and letters are ordered as in the collation C.UTF-8. CONCAT of
+    a boolean gives t or f as there, and no true or false. In HAVING of ROLLUP, CUBE and GROUPING SETS a key that is a
+    constant is NULL where it is not grouped by, as other keys are, and as in PostgreSQL from 18 on.
 
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.

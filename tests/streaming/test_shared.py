@@ -17,7 +17,7 @@ from contextlib import closing
 
 import psycopg
 import pytest
-from depth import deep
+from depth import deep, thin
 from streaming.breaking import Broken, broken, running_server
 
 import wpinq
@@ -214,6 +214,7 @@ EDITS = {
 }  # fmt: skip
 
 
+@thin(3)
 @pytest.mark.parametrize("edit", EDITS)
 def test_attack_38_an_administrator_who_edits_a_stream_is_noticed_or_changes_nothing(shared, edit):
     """No record is left out or counted twice: it is refused, or the answers are the right ones."""

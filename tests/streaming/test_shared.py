@@ -79,14 +79,6 @@ class Shared:
         self.source.close()
 
 
-@pytest.fixture
-def shared(shared_ledger, tmp_path):
-    path = tmp_path / "views.csv"
-    path.write_text("user,page\n")
-    with closing(Shared(shared_ledger, path)) as result:
-        yield result
-
-
 def pages(views, **more):
     return views.map("page").measure(EXACT, continual=True, **more)
 

@@ -31,14 +31,6 @@ from wpinq.streaming.shared.leases import Holder
 AT = {"user": "text", "at": "timestamp"}
 
 
-@pytest.fixture
-def shared(shared_ledger, tmp_path):
-    path = tmp_path / "views.csv"
-    path.write_text("user,page\n")
-    with closing(Shared(shared_ledger, path)) as result:
-        yield result
-
-
 def test_attack_42_a_worker_that_freezes_while_it_writes_stops_the_others_for_no_longer_than_a_lease(
     shared, monkeypatch
 ):

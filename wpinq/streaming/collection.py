@@ -84,6 +84,11 @@ class Live(Collection):
         """The number of the last closed epoch; 0 before the first."""
         return self._log.closed
 
+    @property
+    def _parts(self) -> Parts | None:
+        """What workers have read, where several processes read the source."""
+        return None if self._journal is None else self._journal.parts
+
     def send(self, records: Any, weight: int = 1) -> None:
         """Add records to the epoch that is open, or take back what was sent, of a source with `retractions=True`.
 
@@ -144,9 +149,9 @@ class Live(Collection):
         with self._lock:
             self._check()
             form = Words(format=format, separator=separator, decimal=decimal, encoding=encoding)
-            if self._journal is not None and self._journal.parts is not None:
-                self._employ(self._journal.parts.home, source, form, 1 if workers is None else workers)
-                self._take(self._journal.parts)
+            if self._parts is not None:
+                self._employ(self._parts.home, source, form, 1 if workers is None else workers)
+                self._take(self._parts)
                 return
             if workers is not None:
                 raise PlanError("follow(workers=...): give ledger= and recover= the URL of one database.")
@@ -180,8 +185,8 @@ class Live(Collection):
             epoch = self._log.ready(self._clock() if until is None else stored_time(until))
             if self._journal is not None:
                 self._positions |= {name: item.positions() for name, item in self._followed.items()}
-                if self._journal.parts is not None:
-                    self._positions[PARTS] = self._journal.parts.positions()
+                if self._parts is not None:
+                    self._positions[PARTS] = self._parts.positions()
                 self._running.tear()  # an interrupt leaves an epoch that is written and not closed
                 try:
                     self._journal.append(epoch, self._positions)
@@ -266,8 +271,8 @@ class Live(Collection):
             for epoch, positions in self._journal.read():
                 self._positions = positions
                 self._close(epoch)
-            if self._journal.parts is not None:
-                self._journal.parts.resume(self._positions.get(PARTS, {}))
+            if self._parts is not None:
+                self._parts.resume(self._positions.get(PARTS, {}))
             self._resumed, self._resuming = True, False
 
     def _following(self, source: str | os.PathLike[str] | Topic, form: Words) -> Growing | Followed:
@@ -322,8 +327,8 @@ class Live(Collection):
     def _clock(self) -> int | None:
         """The time by which windows close: the lateness before the first look at what is followed, or before now."""
         looked: int | None = (self._looked or time.time_ns()) // 1000
-        if self._journal is not None and self._journal.parts is not None:
-            looked = self._journal.parts.looked
+        if self._parts is not None:
+            looked = self._parts.looked
         late = self._lateness
         return None if late is None or looked is None else looked - late // dt.timedelta(microseconds=1)
 

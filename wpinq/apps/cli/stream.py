@@ -227,9 +227,8 @@ class Stream:
                     if self.stop.wait(AGAIN):
                         raise
             if workers is None and self.workers is not None:
-                assert views._journal is not None  # noqa: S101  it is in a database
-                assert views._journal.parts is not None  # noqa: S101  it is in a database
-                ending.enter_context(closing(self._employed(views._journal.parts.home)))
+                assert views._parts is not None  # noqa: S101  it is in a database
+                ending.enter_context(closing(self._employed(views._parts.home)))
             yield views
 
     def _employed(self, home: Home) -> Workers:

@@ -174,7 +174,7 @@ def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.tools.openmetrics import of_stream
 
-    data, parts = views._data, None if views._journal is None else views._journal.parts
+    data, parts = views._data, views._parts
     read = dict if parts is None else lambda: parts.read_at
     endpoint = Endpoint(address, of_stream({data.name: data.ledger}, lambda: views.epoch, read))
     try:
@@ -296,7 +296,7 @@ def write_status(path: Path, views: Live, answers: Answers) -> None:
     """Replace the file, which only its owner can read; a stream goes on where it cannot be written."""
     received, state = views._received, views._data.ledger.state()
     promise, spent = state.promise, state.spent
-    parts = None if views._journal is None else views._journal.parts
+    parts = views._parts
     content = {
         "for": FOR,
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),

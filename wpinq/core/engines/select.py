@@ -34,7 +34,8 @@ def large(job: Job) -> list[Histogram]:
     """Run plans over more than a little where bytewax is installed; see above."""
     from wpinq.core.engines.bytewax import flow
 
-    return local.run(job) if Lowered(job).stacked else flow.run(job)
+    stacked = job.failure.guard("the dataflow", lambda: Lowered(job).stacked, instead=False)()
+    return local.run(job) if stacked else flow.run(job)
 
 
 def live(roots: Sequence[Node], key: bytes) -> Live:

@@ -15,10 +15,8 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from wpinq.core.records import canonical
-from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.batch import Batch
 from wpinq.errors import EngineError, SourceError
 from wpinq.failures import redacted
 from wpinq.streaming.ingest_stats import Received
@@ -79,30 +77,26 @@ class Worker:
         self._leases, self._balanced = leases, time.monotonic()
 
     def _read(self) -> None:
-        frames, received, began = list[pl.DataFrame](), Received(offered=-self._source.offered), self._time()
+        batches, received, began = list[Batch](), Received(offered=-self._source.offered), self._time()
         for frame in self._source.look():
-            if self._source.moving and sum(each.height for each in frames) >= MANY:
-                self._write(frames, received, None)
-                frames, received = [], Received(offered=-self._source.offered)
+            if self._source.moving and sum(map(len, batches)) >= MANY:
+                self._write(batches, received, None)
+                batches, received = [], Received(offered=-self._source.offered)
             received.take(frame)
-            frames.append(self._counted([canonical.frame(frame[list(self._schema.names)], self._schema)]))
+            records = canonical.frame(frame[list(self._schema.names)], self._schema)
+            batches.append(Batch.of(records, self._schema).consolidate())
         received.offered += self._source.offered
-        self._write(frames, received, began)
+        self._write(batches, received, began)
 
-    def _write(self, frames: list[pl.DataFrame], received: Received, looked: int | None) -> None:
-        after = self._source.positions()
-        part = Part(self._before, after, looked, self._counted(frames), received).sealed(self._home)
+    def _write(self, batches: list[Batch], received: Received, looked: int | None) -> None:
+        after, records = self._source.positions(), Batch.concat(batches, self._schema).consolidate()
+        part = Part(self._before, after, looked, records.frame, received).sealed(self._home)
         moved = {name: place for name, place in after.items() if place != self._before.get(name)}
         with self._connection.transaction():
             self._holder.check(self._connection, self._leases)
             self._holder.advance(self._connection, moved)
             parts.write(self._connection, self._home, part)
         self._before = after
-
-    def _counted(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
-        """The records of frames once each, with weights."""
-        weighted = [frame if WEIGHT in frame.columns else Batch.of(frame, self._schema).frame for frame in frames]
-        return Batch.concat([Batch(frame, self._schema) for frame in weighted], self._schema).consolidate().frame
 
     def _time(self) -> int:
         query = "SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint"
@@ -142,10 +136,7 @@ def _wait(stop: threading.Event) -> None:
 
 def main() -> int:
     """Work as standard input says, until it ends."""
-    for number in (
-        signal.SIGTERM,
-        signal.SIGINT,
-    ):  # a service manager tells all processes; this one ends with its parent
+    for number in (signal.SIGTERM, signal.SIGINT):  # a service manager tells all; this one ends with its parent
         signal.signal(number, signal.SIG_IGN)
     told, stop = json.loads(sys.stdin.readline() or "null"), threading.Event()
     if told is None:

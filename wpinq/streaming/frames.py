@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from wpinq.core.records.log import Epoch, Merged
+from wpinq.errors import SourceError
 from wpinq.storage import opened, sealed
 
 Positions: TypeAlias = dict[str, Any]
@@ -72,6 +74,16 @@ def opened_epoch(key: bytes, number: int | None, chain: bytes, frame: bytes) -> 
     watermark, positions, *more = json.loads(content[SIZE:size])
     merged = Merged(**{**more[0], "columns": tuple(more[0]["columns"])}) if more else None
     return Epoch(pl.read_ipc_stream(io.BytesIO(content[size:])), watermark, merged), positions
+
+
+def merged_of(key: bytes, chain: bytes, frame: bytes) -> Merged | None:
+    """What is known of the epochs that the frame at `MERGED` holds, after frames with a code; None where it holds one.
+
+    A frame that is damaged is told of where the epochs are read.
+    """
+    with suppress(SourceError):
+        return opened_epoch(key, None, chain, frame)[0].merged
+    return None
 
 
 def numbered(key: bytes, kept: Iterator[bytes], merged: Merged | None) -> Iterator[tuple[int, tuple[Epoch, Positions]]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from wpinq.core.records.log import Epoch, Merged
@@ -31,6 +31,7 @@ from wpinq.streaming.frames import (
     chained,
     framed,
     frames,
+    merged_of,
     numbered,
     opened_epoch,
     rewritten,
@@ -199,8 +200,7 @@ class Journal:
         self._number, self._chain, self._before, whole = -1, b"", b"", 0
         for index, frame in enumerate(frames(self._file.fileno())):
             if index == MERGED:
-                with suppress(SourceError):
-                    self.merged = opened_epoch(self._key, None, self._chain, frame)[0].merged
+                self.merged = merged_of(self._key, self._chain, frame)
             self._number = self.merged.last if self.merged and index == MERGED else self._number + 1
             self._before, self._chain = self._chain, chained(self._chain, frame)
             self._last = whole

@@ -9,14 +9,14 @@ seen is refused, as one that lacks charges is (`core/ledger/anchor.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from wpinq.core.ledger import Change, Ledger
 from wpinq.core.records.log import Epoch, Merged
 from wpinq.errors import EngineError, SourceError
 from wpinq.storage import opened, sealed
-from wpinq.streaming.frames import MERGED, Positions, chained, numbered, opened_epoch, rewritten, sealed_epoch
+from wpinq.streaming.frames import MERGED, Positions, chained, merged_of, numbered, rewritten, sealed_epoch
 from wpinq.streaming.journal import due
 from wpinq.streaming.shared.home import Home, SharedNotes, impatient
 from wpinq.streaming.shared.leases import KEEPER, LOST, SECONDS, Holder, Lease, LostError
@@ -119,21 +119,22 @@ class SharedJournal:
             LedgerError: The database cannot be used; a restart sees whether they were replaced.
             EngineError: Another process keeps the stream now.
         """
-        draft, chain = f"{self._home.stream} next {self._holder.code}", b""
+        draft, chain, merged = f"{self._home.stream} next {self._holder.code}", b"", self.merged
         delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
         insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
         with self._home.connected() as connection, self._home.damage():
             connection.execute(delete, [draft])  # no transaction: the server would end one that waits for what is made
-            for frame, number in rewritten(self._home.key, self._frames, self.merged, last, make):
+            made = rewritten(self._home.key, self._frames, self.merged, last, make)
+            for index, (frame, number) in enumerate(made):
                 connection.execute(insert, [draft, number, frame])
+                merged = merged_of(self._home.key, chain, frame) if index == MERGED else merged
                 chain = chained(chain, frame)
         with self._act(self._number, chain) as database:
             database.execute(delete, [self._home.stream])
             update = self._home.sql("UPDATE {epochs} SET stream = %s WHERE stream = %s")
             database.execute(update, [self._home.stream, draft])
             database.execute(delete, [f"{self._home.stream} next %"])  # what other keepers had begun
-        self._chain = chain
-        self._see_merged()
+        self._chain, self.merged = chain, merged
 
     def close(self) -> None:
         """Let another process keep the stream."""
@@ -143,17 +144,16 @@ class SharedJournal:
         self._home.make()
         lease = self._holder.keep()
         if lease is None:
-            self._version()
+            self._version(next(self._frames(), None))
             raise HeldError(self._home)
         return lease
 
-    def _version(self) -> str:
-        """Names the data; nothing before the stream has begun.
+    def _version(self, frame: bytes | None) -> str:
+        """Names the data, as the first frame says; nothing before the stream has begun.
 
         Raises:
             SourceError: Another version of wpinq wrote it, whose workers write other parts.
         """
-        frame = next(self._frames(), None)
         if frame is None:
             return ""
         with self._home.damage():
@@ -174,25 +174,17 @@ class SharedJournal:
                 act.database.execute(insert, [self._home.stream, frame])
                 head = _head(0, chained(b"", frame))
                 act.change(Change(TABLE, self._home.stream, head))
-        for number, frame in self._rows():
+        first = None
+        for index, (number, frame) in enumerate(self._rows()):
+            first = frame if index == 0 else first
+            self.merged = merged_of(self._home.key, self._chain, frame) if index == MERGED else self.merged
             self._number, self._chain = number, chained(self._chain, frame)
         if head != _head(self._number, self._chain):
             raise SourceError(
                 f"{self._home.label}: its epochs are not those that its ledger knows of; the database was edited, or"
                 " put back. Put back its newest state."
             )
-        self.version = self._version()
-        self._see_merged()
-
-    def _see_merged(self) -> None:
-        chain = b""
-        self.merged = None
-        for index, frame in enumerate(self._frames()):
-            if index == MERGED:
-                with suppress(SourceError):
-                    self.merged = opened_epoch(self._home.key, None, chain, frame)[0].merged
-                return
-            chain = chained(chain, frame)
+        self.version = self._version(first)
 
     @contextmanager
     def _act(self, number: int, chain: bytes) -> Iterator[psycopg.Connection[Any]]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records.reader import Steady
@@ -20,6 +20,30 @@ if TYPE_CHECKING:
     from wpinq.core.ledger.secret import Secret
     from wpinq.core.ledger.versions import Pin
     from wpinq.core.records.reader import Reader
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A reader that can count equal rows where they lie."""
+
+    def counted(
+        self,
+        columns: Sequence[str],
+        anyone: Sequence[Condition] = (),
+        *,
+        apart: bool = False,
+        share: tuple[int, int] = (0, 1),
+        progress: Callable[[int], None] | None = None,
+    ) -> Iterator[pl.DataFrame]:
+        """Frames as those of `Reader.batches`, some with the numbers of equal rows as their weights.
+
+        Args:
+            columns: Names out of the schema, at least one.
+            anyone: Conditions; rows for which none is true may be left out.
+            apart: Whether nothing is counted.
+            share: As for `batches`.
+            progress: As for `batches`.
+        """
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -235,11 +259,11 @@ class DataSet:
         Raises:
             SourceError, ChangedError: As above.
         """
-        count = getattr(self.reader, "counted", None)
-        if count is None or self.reader.steady is not Steady.FILES:
+        if not isinstance(self.reader, Counting) or self.reader.steady is not Steady.FILES:
             return self.batches(columns, share=share, progress=progress)
         person = self.unit.column is not None
-        return self._canonical(count(columns, anyone, apart=person, share=share, progress=progress), columns)
+        frames = self.reader.counted(columns, anyone, apart=person, share=share, progress=progress)
+        return self._canonical(frames, columns)
 
     def _held(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None

@@ -135,16 +135,9 @@ class DuckDbReader(FileReader):
         share: tuple[int, int] = (0, 1),
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
-        """The same with equal rows counted in DuckDB, where that is quicker; see `counting.py`.
+        """The same with equal rows counted in DuckDB, where that is quicker; see `Counting` and `counting.py`.
 
         The integers of one column are counted quicker here (`core/state/counts.py`: `Dense`).
-
-        Args:
-            columns: Names out of the schema, at least one.
-            anyone: Conditions; rows for which none is true may be left out.
-            apart: Whether nothing is counted.
-            share: As for `batches`.
-            progress: As for `batches`.
         """
         schema = wanted(self.schema, columns, self.source.given)
         where = condition(anyone, self._compared, _constant)

@@ -229,14 +229,7 @@ class SqliteReader:
         share: tuple[int, int] = (0, 1),
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
-        """The same with equal rows counted in SQLite, where that is quicker; see `counting.py`.
-
-        Args:
-            columns: Names out of the schema, at least one.
-            anyone: Conditions; rows for which none is true may be left out.
-            apart: Whether nothing is counted.
-            share: As for `batches`.
-            progress: As for `batches`.
+        """The same with equal rows counted in SQLite, where that is quicker; see `Counting` and `counting.py`.
 
         Raises:
             SourceError: As above.

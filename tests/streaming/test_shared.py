@@ -26,7 +26,7 @@ from wpinq.core.ledger.secret import Secret
 from wpinq.streaming import journal as files
 from wpinq.streaming.shared.crew import Workers
 from wpinq.streaming.shared.home import Home
-from wpinq.streaming.shared.journal import HeldError
+from wpinq.streaming.shared.keeper import HeldError
 from wpinq.streaming.shared.leases import Holder, LostError
 from wpinq.streaming.shared.sources import OfFiles
 from wpinq.streaming.shared.worker import Worker

@@ -212,7 +212,7 @@ class Stream:
             HeldError: It shall end, and another process keeps the stream still.
             PlanError, SourceError: See `open`.
         """
-        from wpinq.streaming.shared.journal import HeldError
+        from wpinq.streaming.shared.keeper import HeldError
 
         with ExitStack() as ending:
             workers: Workers | None = None

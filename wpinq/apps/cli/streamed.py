@@ -90,7 +90,7 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.apps.cli.show import LEVEL, protects_line
     from wpinq.core import WindowedMeasurement
-    from wpinq.streaming.shared.journal import HeldError
+    from wpinq.streaming.shared.keeper import HeldError
 
     rehearsal = stream.rehearse(script)
     known = rehearsal.measurements

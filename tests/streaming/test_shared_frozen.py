@@ -130,7 +130,7 @@ def test_attack_13_the_last_part_of_a_host_that_ends_makes_no_record_late(shared
 def test_a_worker_that_a_service_manager_ends_gives_its_files_back(shared, tmp_path):
     """SIGTERM reaches all processes of a service; the one that started the workers ends them after its last epoch."""
     shared.holder.close()
-    source = {"pattern": str(shared.path), "form": {}}
+    source = {"pattern": str(shared.path), "form": {}, "history": False}
     words = {"home": shared.home.told(), "source": source, "every": 0.05, "seconds": 15.0}
     command = [sys.executable, "-m", "wpinq.streaming.shared"]
     worker = processes.Popen(command, stdin=subprocess.PIPE, text=True)

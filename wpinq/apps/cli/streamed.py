@@ -175,7 +175,7 @@ def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
     from wpinq.tools.openmetrics import of_stream
 
     data, parts = views._data, views._parts
-    read = dict if parts is None else lambda: parts.read_at
+    read = lambda: None if parts is None else parts.read_at  # noqa: E731
     endpoint = Endpoint(address, of_stream({data.name: data.ledger}, lambda: views.epoch, read))
     try:
         yield lambda: endpoint.alive(ready=True)

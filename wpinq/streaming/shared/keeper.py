@@ -19,6 +19,8 @@ from wpinq.streaming.shared.leases import KEEPER, LOST, SECONDS, Holder, Lease, 
 if TYPE_CHECKING:
     import psycopg
 
+    from wpinq.core.ledger.transaction import Transaction
+
 TABLE = "streams"
 """The side table of the ledger that holds the head of each stream."""
 
@@ -77,17 +79,33 @@ class Keeper:
             EngineError: Another process keeps the stream now; nothing was written.
             LedgerError: The database cannot be used; a restart sees whether it was written.
         """
-        with self._ledger.transaction() as act:
+        with self._fenced() as act:
             if act.side(TABLE).entries.get(self._home.stream) != self.head:
                 raise EngineError(f"{self._home.label}: {LOST}. Nothing was written; start again.")
+            yield act.database
+            act.change(Change(TABLE, self._home.stream, head))
+        self.head = head
+
+    def change(self, *changes: Change) -> None:
+        """Change entries of other side tables, all or none, if this is the keeper still.
+
+        Raises:
+            EngineError: It is not; nothing was written.
+        """
+        with self._fenced() as act:
+            for change in changes:
+                act.change(change)
+
+    @contextmanager
+    def _fenced(self) -> Iterator[Transaction]:
+        """A transaction of the ledger in which the lease is locked and found to be that of this process."""
+        with self._ledger.transaction() as act:
             try:
                 self.holder.check(act.database, self._leases)
             except LostError as error:
                 raise EngineError(f"{error} Nothing was written; start again.") from None
             impatient(act.database)
-            yield act.database
-            act.change(Change(TABLE, self._home.stream, head))
-        self.head = head
+            yield act
 
     def close(self) -> None:
         """Let another process keep the stream."""

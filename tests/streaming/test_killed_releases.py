@@ -1,0 +1,35 @@
+"""Hosts that follow a release, killed (SIGKILL) where it hurts most and at random moments. Attacks 13 and 42.
+
+Each record is counted in exactly one period, each period is charged once, and what was published never changes.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+from streaming import follows
+from streaming.broken_releases import Hosts
+
+PLANS = ["take before", "take after", "close before", "close after"]
+
+
+@pytest.fixture(scope="module")
+def forks():
+    pytest.importorskip("psycopg")
+    with closing(follows.Forks()) as result:
+        yield result
+
+
+@pytest.mark.slow
+def test_killed_before_and_after_each_act_the_next_host_goes_on(forks, shared_ledger, stream_server, tmp_path):
+    """In the middle of a period, between storing and closing, and between closing and publishing."""
+    with closing(Hosts(forks, stream_server, tmp_path, 1, plans=PLANS, hosts=5, workers=1)) as hosts:
+        hosts.write(30)
+        hosts.settles(lambda: hosts.turns >= 3)  # "take" killed two of them
+        hosts.clock(1)
+        hosts.settles(lambda: hosts.turns >= 5)
+        hosts.write(30)
+        assert hosts.settled() == ""
+        assert sum(follows.Forks.lives(number) for number in hosts.hosts) == 1
+        assert hosts.turns == 5

@@ -8,8 +8,10 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from depth import deep
 from streaming import follows
-from streaming.broken_releases import Hosts
+from streaming.breaking import running_server
+from streaming.broken_releases import Hosts, broken
 
 PLANS = ["take before", "take after", "close before", "close after"]
 
@@ -33,3 +35,17 @@ def test_killed_before_and_after_each_act_the_next_host_goes_on(forks, shared_le
         assert hosts.settled() == ""
         assert sum(follows.Forks.lives(number) for number in hosts.hosts) == 1
         assert hosts.turns == 5
+
+
+@pytest.mark.slow
+def test_killed_frozen_and_cut_at_random_each_line_is_in_one_period(forks, shared_ledger, stream_server, tmp_path):
+    with closing(Hosts(forks, stream_server, tmp_path, 2)) as hosts:
+        assert broken(hosts, 6) == ""
+
+
+@deep("more moments, and a server that writes to the disk")
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_frozen_and_cut_at_more_moments(forks, tmp_path, seed):
+    with running_server() as cluster, closing(Hosts(forks, cluster.url, tmp_path, seed)) as hosts:
+        assert broken(hosts, 40) == ""
+        assert set(hosts.did) >= {"kill", "freeze", "hour"}

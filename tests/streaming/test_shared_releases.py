@@ -386,6 +386,25 @@ def test_a_period_that_one_host_computed_is_delivered_by_the_next(site, monkeypa
     assert site.counts(two, HOURS[0]) == {"/a": 2, "/b": 1}
 
 
+def test_a_question_that_cannot_be_asked_is_refused_before_a_ledger_is_made(shared_ledger, tmp_path):
+    """Of a budget of rho, too, by which others can be."""
+    log = tmp_path / "views.csv"
+    log.write_text("user,page,time\n")
+    question = {"name": "views", "counts": ["page"], "keys": KEYS, "rho": "0.1", "plot": False}
+    given = {
+        "data": {"source": str(log), "ledger": shared_ledger, "columns": {"page": "text", "time": "timestamp"}},
+        "stream": {"at": "time"}, "budget": {"rho": 1}, "question": [{**question, "counts": ["nothing"]}],
+        "sink": [{"directory": "out/{date}"}],
+    }  # fmt: skip
+    with pytest.raises(WpinqError, match="nothing"):
+        Release(given, "site", tmp_path).follow(workers=0)
+    assert not Ledger.exists(Ledger.path(shared_ledger, tmp_path))
+    follower = Release({**given, "question": [question]}, "site", tmp_path).follow(workers=0)
+    assert list(follower.step()) == []
+    follower.close()
+    assert Ledger.existing(Ledger.path(shared_ledger, tmp_path)).spent() == (0, 0)
+
+
 def test_what_cannot_be_followed_by_several_is_refused(site, monkeypatch):
     with pytest.raises(PlanError, match=r"data\.ledger the URL of a PostgreSQL"):
         site.alone.release.follow(workers=0)

@@ -132,7 +132,6 @@ class Host:
         publisher, file = self._publisher, self._publisher.file
         if Ledger.exists(publisher.opening.ledger):
             return Ledger.existing(publisher.opening.ledger)
-        now = publisher.clock()
-        period = Period.of(now.replace(tzinfo=None), file.period.every)
-        publisher.asked(publisher.opening.imagined(period, curves=False), new_promise(file.budget))
+        period, promise = Period.of(publisher.clock().replace(tzinfo=None), file.period.every), new_promise(file.budget)
+        publisher.asked(publisher.opening.imagined(period, curves=promise.begun().curves), promise)
         return publisher.opening.opened(Allowance(file.budget, publisher.register, period))

@@ -33,6 +33,7 @@ from streaming.follows import COST, FIRST, KEYS, Forks, declared
 
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
+from wpinq.streaming.shared.home import Home
 
 BEGIN = dt.datetime.fromisoformat(FIRST)
 
@@ -90,6 +91,11 @@ class Hosts:
         told = {**self._home, "conninfo": self._urls[number % 2]}
         source = {"pattern": str(self.files[number]), "form": {}, "history": True}
         return self.forks.start("work", home=told, source=source, every=0.02, seconds=SECONDS)
+
+    @property
+    def periods(self) -> int:
+        """How many periods are published."""
+        return len(list((self.folder / "out").glob("2*")))
 
     @property
     def turns(self) -> int:
@@ -158,8 +164,6 @@ class Hosts:
         else:
             self.proxy.mode = kind
             time.sleep(2 * SECONDS * self.draw.random())
-            self.proxy.mode = "cut" if kind == "swallow" else "pass"  # what was swallowed never comes
-            time.sleep(0.1)
             self.proxy.mode = "pass"
 
     def counts(self) -> Counter[str]:
@@ -188,8 +192,9 @@ class Hosts:
                 break
             if not self._plans:
                 self.revive()
-            self.clock(self.hour + 1)
-            time.sleep(0.5)
+            if self.periods >= self.hour:  # else periods would end faster than they can be published
+                self.clock(self.hour + 1)
+            time.sleep(0.1)
         time.sleep(0.5)
         counts = self.counts()
         wrong = [f"{page}: {self.written[page]} written and {counts[page]} counted" for page in KEYS
@@ -206,10 +211,20 @@ class Hosts:
             warnings.simplefilter("ignore")
             ledger = Ledger.existing(path, secret=Secret(bytes(range(32))))
         charged = Counter(row.version for row in ledger.entries() if row.kind == "charge")
-        spent, published = ledger.spent()[0], len(list((self.folder / "out").glob("2*")))
+        spent, published = ledger.spent()[0], self.periods
         few = spent < COST * published or spent > COST * (published + 1)
         return [f"{version} has {many} charges" for version, many in charged.items() if many != 2] + [
             f"{spent} was spent for {published} periods"] * few  # fmt: skip
+
+    def state(self) -> str:
+        """What the database and the hosts say, for whoever looks for a mistake."""
+        home = Home.of(self._home)
+        with home.connected() as connection:
+            leases = "SELECT name, holder, fence, ends > clock_timestamp(), awaited FROM {leases} ORDER BY name"
+            rows = connection.execute(home.sql(leases)).fetchall()
+            parts = connection.execute(home.sql("SELECT count(*) FROM {parts}")).fetchall()
+        lives = [Forks.lives(number) for number in (*self.hosts, *self.workers)]
+        return f"parts {parts}, leases {rows}, living {lives}"
 
     def close(self) -> None:
         """End what runs."""
@@ -242,11 +257,11 @@ def main() -> int:
         forks = ending.enter_context(closing(Forks()))
         hosts = ending.enter_context(closing(Hosts(forks, cluster.url, folder, words.seed, cluster=cluster)))
         why = broken(hosts, words.times)
-        periods = len(list((folder / "out").glob("2*")))
-        if why and (folder / "said").exists():
-            print((folder / "said").read_text()[-3000:])
-        print(f"{dict(hosts.did)}: {sum(hosts.written.values()):,} lines, {periods:,} periods, {hosts.turns} turns;"
-              f" {why or 'right'}")  # fmt: skip
+        if why:
+            errors = [line for line in (folder / "said").read_text().splitlines() if "Outcome(" not in line]
+            print(f"the clock is at hour {hosts.hour}; {hosts.state()}", *errors[-10:], sep="\n")
+        lines = sum(hosts.written.values())
+        print(f"{dict(hosts.did)}: {lines:,} lines, {hosts.periods:,} periods, {hosts.turns} turns; {why or 'right'}")
     return bool(why)
 
 

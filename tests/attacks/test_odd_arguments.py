@@ -210,6 +210,7 @@ def calls(place):
         "Release.backfill": (release.backfill, {"periods": "2026-11-21..2026-11-21"}),
         "Release.verify": (release.verify, {"period": "2026-11-21"}),
         "Release.deliver": (release.deliver, {"period": "2026-11-21"}),
+        "Release.follow": (release.follow, {"workers": None}),
         "synthesize": (fit.synthesize, {"path": str(place / "s.parquet"), "seed": 1}),
     }  # fmt: skip
 
@@ -262,7 +263,7 @@ NAMES = [
     "plan_budget", "table", "table numbers", "table names", "table hierarchy", "table html", "table save",
     "degrees by", "connect",
     "Release", *(
-        f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
+        f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver", "follow")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),
 ]  # fmt: skip
 
@@ -282,7 +283,7 @@ UNTRIED = {
     "Measurement.digest": "the engine asks it", "Measurement.seals": "the engine asks it",
     "wpinq.degrees.Fit": "reconcile and release make it", "Fit.frequencies": "takes no argument",
     "wpinq.degrees.Hierarchy": "release makes it",
-    **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "late", "funds", "alert", "budget_line")},
+    **{f"Release.{one}": "takes no argument" for one in ("status", "late", "funds", "alert", "budget_line")},
     **{f"wpinq.apps.publish.{one}": "a release makes it" for one in ("Outcome", "Plan", "Standing")},
     **{f"wpinq.graphs.{one}": "plain numbers, which measure and fit make"
        for one in ("Graph", "GraphFit", "Measurements", "Noisy", "NoisyByDegree", "Summary", "SyntheticGraph",

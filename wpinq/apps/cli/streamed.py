@@ -90,7 +90,7 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.apps.cli.show import LEVEL, protects_line
     from wpinq.core import Kind
-    from wpinq.streaming.shared.journal import HeldError
+    from wpinq.streaming.shared.keeper import HeldError
 
     rehearsal = stream.rehearse(script)
     known = rehearsal.measurements
@@ -175,7 +175,7 @@ def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
     from wpinq.tools.openmetrics import of_stream
 
     data, parts = views._data, views._parts
-    read = dict if parts is None else lambda: parts.read_at
+    read = lambda: None if parts is None else parts.read_at  # noqa: E731
     endpoint = Endpoint(address, of_stream({data.name: data.ledger}, lambda: views.epoch, read))
     try:
         yield lambda: endpoint.alive(ready=True)

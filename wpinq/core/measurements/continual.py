@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.measurement import Measurement, quoted
 from wpinq.core.noise import Mechanism, Words, mechanism
 from wpinq.core.noise.accuracy import level_of_each
-from wpinq.core.noise.counting_tree import FORM, parts, segment
+from wpinq.core.noise.counting_tree import FORM, TreeNode, parts, segment
 from wpinq.core.noise.tails import half_width
 from wpinq.core.noise.threshold import refuse_other_law
 from wpinq.core.operators.contribution.first import First
@@ -40,6 +40,10 @@ from wpinq.failures import redacted
 
 FAR = 24
 """A segment that is reached after 10^11 epochs; noise that is too wide there is refused before it is charged."""
+FEW = 1 << 10
+"""Bins of which the noise of nodes is held for the next epoch, of those that were asked for last."""
+Drawn: TypeAlias = dict[tuple[int, int, int], np.ndarray]
+"""Noise by node: its segment, level and place."""
 
 
 class ContinualMeasurement(Measurement):
@@ -69,6 +73,7 @@ class ContinualMeasurement(Measurement):
         self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
         self._noises = Words(secret.derive("continual noise", quote.key))
         self._levels: dict[tuple[int, int], Mechanism] = {}
+        self._drawn: tuple[Ids, Drawn] = np.empty((0, 2), np.uint64), {}
         self._changes = self._no_changes()
         self._keep = None if quote.epochs is None else quote.epochs.log.keep
 
@@ -231,12 +236,34 @@ class ContinualMeasurement(Measurement):
         return self._levels[number, level]
 
     def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
-        """The noise of the nodes of an epoch for each bin, all nodes of a level at once."""
+        """The noise of an epoch for bins, of whose nodes the epoch before has most: those are not drawn again."""
+        nodes = parts(epoch)
+        if len(ids) > FEW:
+            return self._of_nodes(nodes, ids)
+        before, drawn = self._drawn
+        drawn = dict(drawn) if np.array_equal(before, ids) else {}
+        result = self._of_nodes(nodes, ids, drawn)
+        self._drawn = ids, {node[:3]: drawn[node[:3]] for node in nodes}  # at once: other threads ask too
+        return result
+
+    def _of_nodes(self, nodes: Sequence[TreeNode], ids: Ids, drawn: Drawn | None = None) -> np.ndarray:
+        """The noise of nodes for each bin, all nodes of a level at once.
+
+        Args:
+            nodes: Those of an epoch.
+            ids: The bins.
+            drawn: What was drawn for these bins before; the rest is added.
+        """
         total = np.zeros(len(ids), np.int64)
-        for (number, level), nodes in groupby(parts(epoch), key=lambda node: node[:2]):
-            _, _, index, sign = (np.array(column) for column in zip(*nodes, strict=True))
-            drawn = self._level(number, level).draw(self._noises, self._blocks(number, level, index, ids))
-            total += sign @ drawn.reshape(len(index), len(ids))
+        for (number, level), group in groupby(nodes, key=lambda node: node[:2]):
+            of_level, known = list(group), {} if drawn is None else drawn
+            index = np.array([node.position for node in of_level if node[:3] not in known], np.int64)
+            if len(index):
+                more = self._level(number, level).draw(self._noises, self._blocks(number, level, index, ids))
+                fresh = zip(index.tolist(), more.reshape(len(index), len(ids)), strict=True)
+                known |= {(number, level, position): noise for position, noise in fresh}
+            for node in of_level:
+                total += node.sign * known[node[:3]]
         return total
 
     def _blocks(self, number: int, level: int, index: np.ndarray, ids: Ids) -> Ids:

@@ -19,7 +19,7 @@ from wpinq.core.measurements.continual import ContinualMeasurement, refuse_too_w
 from wpinq.core.measurements.provenance import About
 from wpinq.core.measurements.published import by_name, ordered
 from wpinq.core.noise import mechanism
-from wpinq.core.noise.counting_tree import FORM
+from wpinq.core.noise.counting_tree import FORM, parts
 from wpinq.core.noise.tails import lasting_threshold, share_at
 from wpinq.core.operators.contribution.first import first
 from wpinq.core.plan.node import Node
@@ -156,6 +156,10 @@ class ContinualSelection(ContinualMeasurement):
             new = self._since.lookup(some) == 0
             if new.any():
                 yield some[new], true[new]
+
+    def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
+        """The noise of an epoch for bins, all drawn: which bins those are is not public, so none is remembered."""
+        return self._of_nodes(parts(epoch), ids)
 
     def _threshold(self, epoch: int) -> int:
         """The threshold at an epoch at which bins are looked at, or at the last one before it, in steps."""

@@ -70,6 +70,7 @@ def calls(place):
     (place / "v.csv").write_text("user,page\nann,a\n")
     views = wpinq.protect(ROWS, budget=10**9, delta="1/2", columns=TYPED)
     pages, measured = views.map("page"), views.map("page").measure(1)
+    windowed = views.window(2, at="n").map("page").measure(1)
     links = views.map([pl.col("user"), pl.col("page")])
     live = wpinq.live({"page": str}, budget=10**9)
     continual, keys = live.measure(1, continual=True), live.select(1, continual=True)
@@ -163,6 +164,8 @@ def calls(place):
         "answer to_parquet": (views.count(epsilon=1).to_parquet, {"path": str(place / "a.parquet")}),
         "answer plot": (views.count(epsilon=1).plot, {"path": str(place / "a.png"), "title": "t"}),
         "count within": (views.count, {"within": 5, "confidence": 0.9}),
+        "windows observe": (windowed.observe, {"bin": "a", "window": 1}),
+        "windows at": (windowed.at, {"time": 1}),
         "continual observe": (continual.observe, {"bin": "a", "epoch": 1}),
         "continual interval": (continual.interval, {"level": 0.9, "bins": 1, "epoch": 1}),
         "continual deviation": (continual.deviation, {"epoch": 1}),
@@ -207,6 +210,7 @@ def calls(place):
         "Release.backfill": (release.backfill, {"periods": "2026-11-21..2026-11-21"}),
         "Release.verify": (release.verify, {"period": "2026-11-21"}),
         "Release.deliver": (release.deliver, {"period": "2026-11-21"}),
+        "Release.follow": (release.follow, {"workers": None}),
         "synthesize": (fit.synthesize, {"path": str(place / "s.parquet"), "seed": 1}),
     }  # fmt: skip
 
@@ -252,14 +256,14 @@ NAMES = [
     "observe", "observe_many",
     "interval", "release",
     "answer interval", "answer table", "answer save", "answer to_csv", "answer to_parquet",
-    "answer plot", "count within", "continual observe", "continual select",
+    "answer plot", "count within", "windows observe", "windows at", "continual observe", "continual select",
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "users auto", "draw", "to_mbi",
     "plan_budget", "table", "table numbers", "table names", "table hierarchy", "table html", "table save",
     "degrees by", "connect",
     "Release", *(
-        f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
+        f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver", "follow")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),
 ]  # fmt: skip
 
@@ -275,10 +279,11 @@ UNTRIED = {
     "wpinq.Measurement": "measure makes it", "wpinq.Quote": "quote makes it",
     "Live.close": "takes no argument", "Live.resume": "takes no argument",
     "Measurement.explain": "takes no argument", "Measurement.answer_from": "the engine hands it a histogram",
+    "Measurement.noise_lines": "takes no argument", "Measurement.pairs": "streams ask it",
     "Measurement.digest": "the engine asks it", "Measurement.seals": "the engine asks it",
     "wpinq.degrees.Fit": "reconcile and release make it", "Fit.frequencies": "takes no argument",
     "wpinq.degrees.Hierarchy": "release makes it",
-    **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "late", "funds", "alert", "budget_line")},
+    **{f"Release.{one}": "takes no argument" for one in ("status", "late", "funds", "alert", "budget_line")},
     **{f"wpinq.apps.publish.{one}": "a release makes it" for one in ("Outcome", "Plan", "Standing")},
     **{f"wpinq.graphs.{one}": "plain numbers, which measure and fit make"
        for one in ("Graph", "GraphFit", "Measurements", "Noisy", "NoisyByDegree", "Summary", "SyntheticGraph",

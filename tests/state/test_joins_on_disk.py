@@ -186,9 +186,9 @@ def test_sql_answers_the_same_with_little_memory(query, monkeypatch):
 def test_nothing_is_left_of_a_join_that_is_killed(tmp_path):
     code = f"""
 import polars as pl, wpinq
-from wpinq.core.engines import threads
+from wpinq.core.engines import shards, threads
 from wpinq.core.state import memory, spill
-threads.FEW, threads.WORTH, threads.LOT = -1, 1, 1
+threads.FEW, threads.WORTH, threads.LOT, shards.PIECE = -1, 1, 1, 99
 wpinq.limit_memory("100MB", spill={str(tmp_path)!r})
 memory.Memory.take = lambda self, size: False
 write = spill.Disk.write

@@ -140,7 +140,7 @@ class Broken:
             return processes.Popen([sys.executable, "-c", ahead + KEEPER, *words], stderr=subprocess.DEVNULL)
         process = processes.Popen([sys.executable, "-c", ahead + WORKER], stdin=subprocess.PIPE, text=True,
                                   stderr=subprocess.DEVNULL)  # fmt: skip
-        source = {"pattern": str(self.files[file]), "form": {}}
+        source = {"pattern": str(self.files[file]), "form": {}, "history": False}
         told = {"home": self.told[way], "source": source, "every": 0.02, "seconds": SECONDS}
         assert process.stdin is not None
         process.stdin.write(json.dumps(told) + "\n")

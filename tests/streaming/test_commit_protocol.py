@@ -179,7 +179,7 @@ class Played:
 
     def leave(self, index: int) -> None:
         if (journal := self.keepers.pop(index, None)) is not None:
-            journal._holder._stop.set()
+            journal._keeper.holder._stop.set()
 
     def state(self) -> tuple[list[list[int]], int]:
         """The records of each epoch, and how many parts wait."""

@@ -26,7 +26,7 @@ from wpinq.core.ledger.secret import Secret
 from wpinq.streaming import journal as files
 from wpinq.streaming.shared.crew import Workers
 from wpinq.streaming.shared.home import Home
-from wpinq.streaming.shared.journal import HeldError
+from wpinq.streaming.shared.keeper import HeldError
 from wpinq.streaming.shared.leases import Holder, LostError
 from wpinq.streaming.shared.sources import OfFiles
 from wpinq.streaming.shared.worker import Worker
@@ -380,7 +380,7 @@ def test_a_worker_says_what_fails_and_quotes_nothing(shared, tmp_path, capfd):
     shared.write("marker-user,marker-page")
     shared.holder.close()
     gone = Home(shared.home.address, shared.home.stream, shared.home.columns, bytes(32))
-    source = {"pattern": str(tmp_path / "views.csv"), "form": {}}
+    source = {"pattern": str(tmp_path / "views.csv"), "form": {}, "history": False}
     said, end = "", time.monotonic() + 60
     with closing(Workers(1, {"home": gone.told(), "source": source, "every": 0.1, "seconds": 1.0})):
         while "\n" not in said and time.monotonic() < end:

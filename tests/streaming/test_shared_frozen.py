@@ -25,7 +25,7 @@ from wpinq.streaming import journal as files
 from wpinq.streaming.shared import home as homes
 from wpinq.streaming.shared import journal as journals
 from wpinq.streaming.shared.home import Home
-from wpinq.streaming.shared.journal import HeldError
+from wpinq.streaming.shared.keeper import HeldError
 from wpinq.streaming.shared.leases import Holder
 
 AT = {"user": "text", "at": "timestamp"}
@@ -51,7 +51,7 @@ def test_attack_42_a_worker_that_freezes_while_it_writes_stops_the_others_for_no
 def test_attack_42_a_keeper_that_freezes_while_it_closes_an_epoch_frees_its_ledger(shared, monkeypatch):
     monkeypatch.setattr(homes, "FROZEN", 0.5)
     journal = shared.views._journal
-    with pytest.raises(wpinq.LedgerError), journal._act(1, b"") as database:
+    with pytest.raises(wpinq.LedgerError), journal._keeper.act("1 ") as database:
         (limit,) = database.execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert limit == "500ms"
         time.sleep(1.5)
@@ -130,7 +130,7 @@ def test_attack_13_the_last_part_of_a_host_that_ends_makes_no_record_late(shared
 def test_a_worker_that_a_service_manager_ends_gives_its_files_back(shared, tmp_path):
     """SIGTERM reaches all processes of a service; the one that started the workers ends them after its last epoch."""
     shared.holder.close()
-    source = {"pattern": str(shared.path), "form": {}}
+    source = {"pattern": str(shared.path), "form": {}, "history": False}
     words = {"home": shared.home.told(), "source": source, "every": 0.05, "seconds": 15.0}
     command = [sys.executable, "-m", "wpinq.streaming.shared"]
     worker = processes.Popen(command, stdin=subprocess.PIPE, text=True)

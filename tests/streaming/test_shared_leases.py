@@ -16,7 +16,7 @@ import pytest
 import wpinq
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import SourceError
-from wpinq.streaming.shared.journal import HeldError
+from wpinq.streaming.shared.keeper import HeldError
 from wpinq.streaming.shared.leases import Holder
 
 COLUMNS = {"user": "text", "page": "text"}

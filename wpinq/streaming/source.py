@@ -5,13 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NOTHING, PATH, described, instance, takes
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Asked, Ledger, address, wording
-from wpinq.core.ledger.address import Address
 from wpinq.core.operators.contribution.preprocess import before
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Source
@@ -143,7 +141,8 @@ def live(
         raise PlanError("live(unit=...): records of a stream name the person themselves; through= is for tables.")
     if unit.whole:
         raise PlanError("live(unit=...): a stream needs a bound: users(COLUMN, at_most=20), or shared=True.")
-    database = None if recover is None or place is None else _database(recover, place)
+    if recover is not None and in_database(recover) and address.ledger_path(recover) != place:
+        raise PlanError("live(recover=...): names another database than ledger=; a stream is kept beside its ledger.")
     asked = Asked.of("live", budget, delta, rho, accounting)
     first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
     book = Ledger.open(place, name=name, unit=unit.whom, terms=asked, secret=secret)
@@ -151,12 +150,11 @@ def live(
     journal: EpochStore | None = None
     if recover is not None and place is not None:
         words = name, unit.text, repr(log.schema), retractions
-        key = book.secret.derive("journal", *words)
-        if database is not None:
-            code = book.secret.derive("stream", book.identity, *words, size=16).hex()
-            journal = SharedJournal(Home(database, code, log.schema, key), book)
+        if in_database(recover):
+            journal = SharedJournal(Home.in_ledger(place, book, log.schema, *words), book)
             refuse_short(journal, "live(recover=...)", keep)
         else:
+            key = book.secret.derive("journal", *words)
             journal = open_journal(recover, place.with_name(place.name + ".live"), key, keep)
         log.kept, log.merged = True, journal.merged
     version = os.urandom(16).hex() if journal is None else journal.version
@@ -167,15 +165,3 @@ def live(
 def in_database(ledger: str | os.PathLike[str] | None) -> bool:
     """Whether a ledger is in a database, in which several processes can read one stream."""
     return ledger is not None and address.address_of(address.ledger_path(ledger)) is not None
-
-
-def _database(recover: str | os.PathLike[str], place: Path) -> Address | None:
-    """The database that keeps a stream, which is that of its ledger; None where a directory does.
-
-    Raises:
-        PlanError: It is another one.
-    """
-    kept = address.address_of(address.ledger_path(recover))
-    if kept is not None and address.ledger_path(recover) != place:
-        raise PlanError("live(recover=...): names another database than ledger=; a stream is kept beside its ledger.")
-    return kept

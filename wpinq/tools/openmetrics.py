@@ -10,6 +10,7 @@ from typing import Any
 
 from wpinq.core.ledger import Ledger, allowances, caps
 from wpinq.errors import needs
+from wpinq.streaming.shared.figures import figures as shared
 
 MEDIA = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 """The media type of the text."""
@@ -50,8 +51,9 @@ def openmetrics(ledgers: Mapping[str, Ledger]) -> str:
 
 
 def of_stream(
-    ledgers: Mapping[str, Ledger], epoch: Callable[[], int], partitions: Callable[[], Mapping[str, int | None]]
-) -> Any:
+    ledgers: Mapping[str, Ledger], epoch: Callable[[], int],
+    partitions: Callable[[], Mapping[str, int | None] | None],
+) -> Any:  # fmt: skip
     """A registry of the budgets of a stream and of the number of epochs that were answered, as they are when asked.
 
     Args:
@@ -69,12 +71,8 @@ def of_stream(
 
     def figures() -> Iterator[Any]:
         yield GaugeMetricFamily("wpinq_stream_epoch", "The last epoch that was answered.", epoch())
-        if read := {name: time for name, time in partitions().items() if time is not None}:
-            text = "When a partition was last read to its end, in seconds since 1970."
-            gauge = GaugeMetricFamily("wpinq_stream_partition_read_seconds", text, labels=["partition"])
-            for name, time in read.items():
-                gauge.add_metric([name], time / 10**6)
-            yield gauge
+        if (read_at := partitions()) is not None:
+            yield from shared(read_at, keeps=True)
         yield from _gauges(ledgers)
 
     registry = CollectorRegistry()

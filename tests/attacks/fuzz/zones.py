@@ -31,6 +31,7 @@ from attacks.fuzz.plant import Plant
 from wpinq.apps.publish.declared import Schedule
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.spool import Spool
+from wpinq.apps.publish.spool_folder import Folder
 from wpinq.core.operators import periods
 from wpinq.core.operators.contribution import unit_key
 from wpinq.core.records.clocks import instant_of
@@ -221,7 +222,7 @@ def published(rng: Random, zone: str, times: list[int], frame: pl.DataFrame) -> 
     now = EPOCH + rng.choice(times) * TICK
     with tempfile.TemporaryDirectory() as place:
         schedule = Schedule(every=every, zone=zone, first=first.name)
-        spool = Spool(Path(place) / "spool", Schema((Column("time", Kind.INSTANT),)), "time", schedule, now)
+        spool = Spool(Folder(Path(place) / "spool"), Schema((Column("time", Kind.INSTANT),)), "time", schedule, now)
         sorted_in = [
             (period.name, moment) for period, own in spool._sorted(frame.unique(), now) for moment in own["time"]
         ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.apps.cli.options import Metrics
+from wpinq.apps.cli.options import Metrics, Workers
 from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError, needs
 
 if TYPE_CHECKING:
@@ -125,13 +125,16 @@ def run(
 
 @app.command()
 def follow(
-    file: File, metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
+    file: File, *, metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
     once: Annotated[bool, typer.Option("--once", help="Look once, publish what has closed, and end.")] = False,
+    workers: Workers = None,
 ) -> None:  # fmt: skip
     """Follow a topic of Kafka or files that grow, and publish each period when the clock has closed it."""
+    if once and workers is not None:
+        raise PlanError("--once: leave it out beside --workers, which read for as long as the command runs.")
     release = _opened(file)
     with speaking(release, metrics, metrics_file, lines=log_json) as voice:
-        if not followed(release, voice, once=once):
+        if not followed(release, voice, once=once, workers=workers):
             raise typer.Exit(2)
 
 
@@ -333,12 +336,16 @@ def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]
         yield
 
 
-def followed(release: Release, voice: Voice, *, once: bool) -> bool:
+def followed(release: Release, voice: Voice, *, once: bool, workers: int | None = None) -> bool:
     """Follow a stream until SIGTERM or an interrupt; whether the last look went well."""
+    from wpinq.apps.cli.errors import say
     from wpinq.apps.cli.interrupt import ending, interruptible
+    from wpinq.apps.cli.stream import AGAIN, WAITS
 
-    stop, follower, last_error, well = threading.Event(), release.follow(), "", True
+    stop, follower, last_error, well, waited = threading.Event(), release.follow(workers), "", True, False
     every = 60.0 if release.file.stream is None else release.file.stream.every
+    if voice.figures is not None:
+        voice.figures.host = follower.host
     try:
         with ending(stop), _door(release, follower, once=once):
             while True:
@@ -351,8 +358,11 @@ def followed(release: Release, voice: Voice, *, once: bool) -> bool:
                     if str(error) != last_error:
                         voice.tell(error)
                     well, last_error = False, str(error)
+                if follower.waiting and well and not waited:
+                    say(WAITS)
+                waited = follower.waiting and well
                 voice.after(well=well)
-                if once or stop.wait(every):
+                if once or stop.wait(min(every, AGAIN) if follower.waiting else every):
                     return well
     except KeyboardInterrupt:
         return well

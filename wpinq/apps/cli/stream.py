@@ -48,8 +48,7 @@ TOPIC = "kafka://"
 LINES = "-"
 AGAIN = 2.0
 """Seconds after which a process that waits looks whether it may keep the stream."""
-LONGEST = 10.0
-"""Seconds between two looks of a worker, at most."""
+WAITS = "Another process keeps this stream; this one reads for it, and takes over when it ends."
 
 
 def streams(source: str, *, follow: bool) -> bool:
@@ -212,7 +211,7 @@ class Stream:
             HeldError: It shall end, and another process keeps the stream still.
             PlanError, SourceError: See `open`.
         """
-        from wpinq.streaming.shared.journal import HeldError
+        from wpinq.streaming.shared.keeper import HeldError
 
         with ExitStack() as ending:
             workers: Workers | None = None
@@ -222,7 +221,7 @@ class Stream:
                     break
                 except HeldError as held:
                     if workers is None:
-                        say("Another process keeps this stream; this one reads for it, and takes over when it ends.")
+                        say(WAITS)
                         workers = ending.enter_context(closing(self._employed(held.home)))
                     if self.stop.wait(AGAIN):
                         raise
@@ -233,7 +232,7 @@ class Stream:
 
     def _employed(self, home: Home) -> Workers:
         """Processes of this host that read for the stream."""
-        from wpinq.streaming.shared.crew import employed
+        from wpinq.streaming.shared.crew import LONGEST, employed
 
         form = Words() if self.topic else self.data.words
         return employed(home, self.topic or self.data.source, form, self.workers or 0, min(self.every / 2, LONGEST))

@@ -89,16 +89,16 @@ class Outputs:
 def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]], outputs: Outputs) -> None:
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.apps.cli.show import LEVEL, protects_line
-    from wpinq.core import WindowedMeasurement
-    from wpinq.streaming.shared.journal import HeldError
+    from wpinq.core import Kind
+    from wpinq.streaming.shared.keeper import HeldError
 
     rehearsal = stream.rehearse(script)
     known = rehearsal.measurements
-    windowed = [item for item in known.values() if isinstance(item, WindowedMeasurement)]
-    if any(not entry.timed for entry in windowed):
+    windows = [window for item in known.values() if (window := item.times.window) is not None]
+    if any(window.kind is Kind.INT for window in windows):
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
     bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins_of.items()}
-    keep, sinks = stream.epochs_held([item.span for item in windowed]), outputs.sinks(stream.taken())
+    keep, sinks = stream.epochs_held([window.span.longest for window in windows]), outputs.sinks(stream.taken())
     with ending(stream.stop), suppress(HeldError), stream.kept(keep) as views:  # it was stopped before it was its turn
         closed = 0 if views._journal is None else views._journal.closed
         notes = None if views._journal is None else views._journal.notes
@@ -175,7 +175,7 @@ def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
     from wpinq.tools.openmetrics import of_stream
 
     data, parts = views._data, views._parts
-    read = dict if parts is None else lambda: parts.read_at
+    read = lambda: None if parts is None else parts.read_at  # noqa: E731
     endpoint = Endpoint(address, of_stream({data.name: data.ledger}, lambda: views.epoch, read))
     try:
         yield lambda: endpoint.alive(ready=True)

@@ -19,8 +19,10 @@ from wpinq.apps.publish.publisher import HeldError
 from wpinq.apps.publish.state import BusyError
 from wpinq.core import instant_of
 from wpinq.errors import BudgetError, SourceError, WpinqError, needs
+from wpinq.streaming.shared.figures import figures
 
 if TYPE_CHECKING:
+    from wpinq.apps.publish.hosts import Host
     from wpinq.apps.publish.release import Release
 
 STAGES = ("published", "held", "computed", "begun", "refused", "missing")
@@ -68,6 +70,9 @@ def standings(release: Release) -> Standings:
 class Figures:
     """The last standings, for a scraper that may ask at any time, or for a file.
 
+    Attributes:
+        host: What this host does for a release that several follow; None where one process follows it alone.
+
     Raises:
         ExtraError: `prometheus-client` is not installed.
     """
@@ -77,6 +82,7 @@ class Figures:
         from prometheus_client import CollectorRegistry
 
         self._last: Standings | None = None
+        self.host: Host | None = None
         self._refused, self._began = dict.fromkeys(REFUSALS.values(), 0), _now()
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -94,6 +100,8 @@ class Figures:
         """What prometheus-client asks for."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+        if self.host is not None:
+            yield from figures(self.host.read_at, keeps=self.host.keeps)
         last = self._last
         if last is None:
             return

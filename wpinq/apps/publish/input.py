@@ -79,7 +79,7 @@ class Opening:
         book: os.PathLike[str] = self.ledger
         name, number = f"{self._data.name} {period.name}", numbered(version)
         if allowance is not None:
-            book = self._opened(allowance, name)
+            book = self.opened(allowance, name)
         source, where, told = self._found(period), self._where(period), told_of(self._data)
         if self.by_rows or self.intake is not None:
             told = {}
@@ -102,13 +102,13 @@ class Opening:
             return self.intake.open_reader(period)
         return self._rows(period) if self.by_rows else self._source(period)
 
-    def _opened(self, allowance: Allowance, table: str) -> Ledger:
-        """The ledger, with a table of the period, and with the budget that there is by now: one transaction."""
+    def opened(self, allowance: Allowance, *tables: str) -> Ledger:
+        """The ledger, with a table of a period, and with the budget that there is by now: one transaction."""
         self.ledger.parent.mkdir(parents=True, exist_ok=True)
         total, fixed = allowance.total, not Ledger.exists(self.ledger) or allowance.budget.per is None
         asked = asked_of(allowance.budget, total if fixed else None)
         return Ledger.open(
-            self.ledger, name=self._data.name, unit=self.unit.whom, terms=asked, shared=True, tables=[table],
+            self.ledger, name=self._data.name, unit=self.unit.whom, terms=asked, shared=True, tables=tables,
             least=None if fixed else total,
         )  # fmt: skip
 

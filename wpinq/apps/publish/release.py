@@ -22,7 +22,7 @@ from wpinq.apps.publish.publisher import Outcome, Publisher
 from wpinq.apps.publish.reading import decode, definition, named, read
 from wpinq.apps.publish.sinks import opened
 from wpinq.apps.publish.verifying import differences
-from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, Expected, takes
+from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, WHOLE, Expected, takes
 from wpinq.core import RHO, Composition, Ledger, Promise
 from wpinq.errors import BudgetError, LedgerError, PlanError, SourceError, WpinqError
 from wpinq.exact import decimal
@@ -224,15 +224,22 @@ class Release:
                 except WpinqError as error:
                     yield error
 
-    def follow(self) -> Follower:
+    @takes(workers=WHOLE | NOTHING)
+    def follow(self, workers: int | None = None) -> Follower:
         """Follow the stream of the release file: each `step()` of the result reads on, and publishes what has closed.
 
+        Args:
+            workers: How many processes of this host read, where the ledger is in PostgreSQL: then several hosts follow
+                it, of which one at a time publishes; 0 where those of others read. By default this process alone reads.
+
         Raises:
-            PlanError: The release file names no stream, or no column of times.
+            PlanError: The release file names no stream, or no column of times; or several processes cannot follow it,
+                or do already, and no workers were named.
             BusyError: Another process follows it.
             SourceError: The stream is not there.
+            LedgerError: The database of the ledger cannot be used.
         """
-        return Follower(self._publisher, ticks if self._real else None)
+        return Follower(self._publisher, ticks if self._real else None, workers)
 
     def status(self) -> list[Standing]:
         """Where each period stands, from the first to the last one that is over."""

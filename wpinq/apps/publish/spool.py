@@ -1,8 +1,9 @@
 """A spool: the records of a stream, sorted into periods as they come, and kept until each is published.
 
-Its directory lies beside the ledger, for its owner alone. Records of open periods are written piece by piece, and then
-how far the stream was read: what a killed process had written beyond that is written anew. A period that is closed is a
-directory of Parquet files that stays as it is, so that publishing it is what publishing any file is.
+Records of open periods are kept piece by piece, with how far the stream was read: what a killed process had added
+beyond that is added anew. A period that is closed is a directory of Parquet files that stays as it is, so that
+publishing it is what publishing any file is. Where pieces are kept is said by a store: a directory beside the ledger
+(`spool_folder.py`), or the database of the ledger, for several hosts (`spool_database.py`).
 
 Which periods there are, and when they close, follows from the clock and the release file, never from records: one
 record with a wrong time neither opens a period nor closes one (privacy rule 13). A record of a period that is closed
@@ -13,27 +14,23 @@ already, or that lies before the first one or more than a period ahead, is left 
 from __future__ import annotations
 
 import datetime as dt
-import fcntl
 import io
-import json
-import os
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Protocol
 
 import polars as pl
 
 from wpinq.apps.publish.declared import Schedule
 from wpinq.apps.publish.periods import Period, through
-from wpinq.apps.publish.state import BusyError
 from wpinq.core import Kind, Schema, in_columns, polars_type
 from wpinq.errors import PlanError, SourceError
-from wpinq.storage import settle, write
+
+FACTS = ("positions", "first", "begin")
+"""What a store keeps beside pieces: how far the stream was read, the first open period, and the first of all."""
 
 
 class Reader(Protocol):
-    """What reads on in a stream: `Growing` and `Followed`."""
+    """What reads on in a stream: `Growing`, `Followed` and `Taken`."""
 
     def take(self) -> Iterator[pl.DataFrame]:
         """Frames of the records that came since the last look."""
@@ -42,11 +39,59 @@ class Reader(Protocol):
         """How far it has read, as JSON can hold it."""
 
 
+class Store(Protocol):
+    """Where the pieces of periods are kept; what it raises is a `SourceError`, or of a database a `LedgerError`.
+
+    Attributes:
+        label: What messages call it.
+    """
+
+    label: str
+
+    @property
+    def facts(self) -> Mapping[str, Any] | None:
+        """What was entered last (`FACTS`); None where nothing was."""
+
+    @property
+    def full(self) -> bool:
+        """Whether what was added should be entered, though more has come."""
+
+    def begin(self) -> None:
+        """Drop what was added and not entered."""
+
+    def add(self, period: str, content: bytes) -> None:
+        """Add a piece, a Parquet file, to an open period."""
+
+    def enter(self, facts: Mapping[str, Any]) -> None:
+        """Make what was added durable, and with it these facts."""
+
+    def close(self, period: str, empty: bytes, facts: Mapping[str, Any]) -> None:
+        """Close a period and enter facts; where it has no piece, it gets this one."""
+
+    def closed(self) -> list[str]:
+        """The closed periods that are here, but such as were `published`, in order."""
+
+    def kept(self) -> list[str]:
+        """All closed periods that are here, in order."""
+
+    def files(self, period: str) -> None:
+        """Have the files of a closed period be where the release reads them."""
+
+    def published(self, periods: Container[str]) -> None:
+        """Know that periods were published."""
+
+    def forget(self, period: str) -> None:
+        """Delete the records of a closed period."""
+
+    def release(self) -> None:
+        """Let another process write to it."""
+
+
 class Spool:
     """See above.
 
     Args:
-        place: Its directory.
+        store: Where pieces are kept; it is released where the spool cannot be opened.
         schema: The columns of records.
         at: The column of a record's own time; None for the time at which it is read.
         period: Which periods there are.
@@ -54,112 +99,110 @@ class Spool:
         late: Whether a record of a closed period is counted in the first one that is open.
 
     Raises:
-        BusyError: Another process writes to it.
-        SourceError: It cannot be written.
+        SourceError: It cannot be read or written, or was begun with periods of another kind.
     """
 
     def __init__(
-        self, place: Path, schema: Schema, at: str | None, period: Schedule, now: dt.datetime, *, late: bool = False
+        self, store: Store, schema: Schema, at: str | None, period: Schedule, now: dt.datetime, *, late: bool = False
     ) -> None:
-        self._place, self._schema, self._at, self._period, self._late = place, schema, at, period, late
-        self._open, self._state = place / "open", dict[str, Any]()
+        self._store, self._schema, self._at, self._period, self._late = store, schema, at, period, late
         try:
-            for each in (place, self._open):
-                each.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = os.open(place / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise SourceError(f"{place}: cannot be written: {error.strerror}.") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._state = self._read(now)
-        except BlockingIOError:
-            self.release()
-            raise BusyError(f"{place}: another process follows the stream; try again when it has ended.") from None
-        except (OSError, ValueError, KeyError, PlanError):
-            self.release()
-            raise SourceError(f"{place}: state.json cannot be read or written, or is damaged.") from None
+            if store.facts is None:
+                begin = Period.parse(str(period.first), period.every) if period.first else self._now(now)
+                store.enter({"positions": {}, "first": begin.name, "begin": begin.name})
+            _ = self.first
+        except PlanError:
+            store.release()
+            raise SourceError(f"{store.label}: was begun with periods of another kind; put period.every back, or give"
+                              " the release another name.") from None  # fmt: skip
         except BaseException:
-            self.release()
+            store.release()
             raise
 
     @property
     def positions(self) -> dict[str, Any]:
         """How far the stream was read, of all that is kept."""
-        return dict(self._state["positions"])
+        return dict(self._facts["positions"])
 
     @property
     def first(self) -> Period:
         """The first period that is open."""
-        return Period.parse(self._state["first"], self._period.every)
+        return Period.parse(self._facts["first"], self._period.every)
 
     def take(self, reader: Reader, now: dt.datetime) -> None:
-        """Write the records that came, durably, and then how far the stream was read.
+        """Keep the records that came, durably, and with them how far the stream was read.
 
         Raises:
-            SourceError: The stream cannot be read, or the spool not written; nothing is lost.
+            SourceError, LedgerError: The stream cannot be read, or the spool not written; nothing is lost.
         """
-        number = self._state["pieces"] + 1
-        try:
-            for path in self._open.glob("*/*.parquet"):  # of a process that was killed before it entered them
-                if int(path.name.partition("-")[0]) >= number:
-                    path.unlink()
-            places = set()
-            for piece, frame in enumerate(reader.take()):
-                for period, own in self._sorted(frame, now):
-                    places.add(self._written(period, f"{number}-{piece}", own))
-            for place in places:
-                settle(place)
-            self._enter(pieces=number, positions=reader.positions())
-        except OSError as error:
-            raise SourceError(f"{self._place}: cannot be written: {error.strerror}.") from None
+        self._store.begin()
+        for frame in reader.take():
+            for period, own in self._sorted(frame, now):
+                self._store.add(period.name, self._piece(own))
+            if self._store.full:
+                self._enter(positions=reader.positions())
+        self._enter(positions=reader.positions())
 
     def close(self, now: dt.datetime, lateness: dt.timedelta) -> list[Period]:
         """Close the periods that ended so long ago; what is read from then on is too late for them.
 
         Raises:
-            SourceError: The spool cannot be written.
+            SourceError, LedgerError: The spool cannot be written.
         """
         closed = []
-        try:
-            while self.first.ended(now - lateness, self._period.zone):
-                period = self.first
-                if not self.place(period).exists():
-                    settle(self._written(period, "0-0", in_columns(
-                        [pl.Series(one.name, [], polars_type(one.kind)) for one in self._schema]
-                    )))  # fmt: skip
-                    settle(self._open)
-                    (self._open / period.name).rename(self.place(period))
-                    settle(self._place)
-                shutil.rmtree(self._open / period.name, ignore_errors=True)  # what came after a kill: it is too late
-                self._enter(first=period.next.name)
-                closed.append(period)
-        except OSError as error:
-            raise SourceError(f"{self._place}: cannot be written: {error.strerror}.") from None
+        while self.first.ended(now - lateness, self._period.zone):
+            period = self.first
+            empty = in_columns([pl.Series(one.name, [], polars_type(one.kind)) for one in self._schema])
+            self._store.close(period.name, self._piece(empty), {**self._facts, "first": period.next.name})
+            closed.append(period)
         return closed
 
     def closed(self) -> list[Period]:
-        """The closed periods whose records are here, the oldest first."""
-        names = [one.name for one in self._place.iterdir() if one.is_dir() and one != self._open]
-        return sorted(Period.parse(name, self._period.every) for name in names)
+        """The closed periods whose records are here, but such as were said to be `published`, the oldest first."""
+        return [Period.parse(name, self._period.every) for name in self._store.closed()]
 
-    def place(self, period: Period) -> Path:
-        """Where the files of a closed period are."""
-        return self._place / period.name
+    def files(self, period: Period) -> None:
+        """Have the files of a closed period be where the release reads them.
 
-    def forget(self, period: Period) -> None:
-        """Delete the records of a closed period."""
-        shutil.rmtree(self.place(period), ignore_errors=True)
+        Raises:
+            SourceError: They are damaged, or cannot be written.
+        """
+        self._store.files(period.name)
+
+    def published(self, periods: Container[str], keep: int | None) -> None:
+        """Know that these were published, and delete the records of all published ones but the last few.
+
+        Args:
+            periods: The names of all periods that were published.
+            keep: Of how many the records stay; None for all.
+        """
+        self._store.published(periods)
+        if keep is not None:
+            done = [name for name in self._store.kept() if name in periods]
+            for name in done[: max(len(done) - keep, 0)]:
+                self._store.forget(name)
 
     def release(self) -> None:
         """Let another process write to it."""
-        os.close(self._lock)
+        self._store.release()
+
+    @property
+    def _facts(self) -> Mapping[str, Any]:
+        assert self._store.facts is not None  # noqa: S101  they are entered when it is opened
+        return self._store.facts
+
+    def _enter(self, **changed: Any) -> None:
+        self._store.enter({**self._facts, **changed})
+
+    def _now(self, now: dt.datetime) -> Period:
+        """The period of a time, by the clocks of the zone."""
+        from zoneinfo import ZoneInfo
+
+        return Period.of(now.astimezone(ZoneInfo(self._period.zone)).replace(tzinfo=None), self._period.every)
 
     def _sorted(self, frame: pl.DataFrame, now: dt.datetime) -> Iterator[tuple[Period, pl.DataFrame]]:
         """The records of each open period, by the clocks of its zone."""
-        from zoneinfo import ZoneInfo
-
-        here = now.astimezone(ZoneInfo(self._period.zone)).replace(tzinfo=None)
-        latest = Period.of(here, self._period.every)
+        latest = self._now(now)
         if self._at is None:
             yield max(latest, self.first), frame
             return
@@ -169,35 +212,12 @@ class Spool:
         for period in through(self.first, max(latest, self.first).next):
             start = period.start
             if self._late and period == self.first:
-                start = Period.parse(self._state.get("begin", period.name), self._period.every).start
+                start = Period.parse(self._facts.get("begin", period.name), self._period.every).start
             own = frame.filter(time.is_between(start, period.end, closed="left"))
             if own.height:
                 yield period, own
 
-    def _written(self, period: Period, name: str, frame: pl.DataFrame) -> Path:
-        """Write a piece of an open period; its directory, whose names are not durable yet."""
-        place, content = self._open / period.name, io.BytesIO()
-        place.mkdir(mode=0o700, exist_ok=True)
+    def _piece(self, frame: pl.DataFrame) -> bytes:
+        content = io.BytesIO()
         frame.select(self._schema.names).write_parquet(content)
-        with (place / f"{name}.parquet").open("wb") as file:
-            file.write(content.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        return place
-
-    def _read(self, now: dt.datetime) -> dict[str, Any]:
-        from zoneinfo import ZoneInfo
-
-        path, first = self._place / "state.json", self._period.first
-        if not path.exists():
-            here = now.astimezone(ZoneInfo(self._period.zone)).replace(tzinfo=None)
-            begin = Period.parse(str(first), self._period.every) if first else Period.of(here, self._period.every)
-            self._state = {"positions": {}, "pieces": 0, "first": begin.name, "begin": begin.name}
-            self._enter()
-        state: dict[str, Any] = json.loads(path.read_text())
-        Period.parse(state["first"], self._period.every)
-        return state
-
-    def _enter(self, **changed: Any) -> None:
-        self._state |= changed
-        write(self._place / "state.json", json.dumps(self._state).encode())
+        return content.getvalue()

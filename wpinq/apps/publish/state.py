@@ -20,7 +20,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -81,6 +81,8 @@ class Register:
         self._opened: Ledger | None = None
         self._alone = False
         self._read: Read | None = None
+        self.write: Callable[..., None] | None = None
+        """What changes entries, where not everybody may who has the ledger; else the ledger does."""
         self.files = ledger.with_name(f"{ledger.name}.published") / release
         """Where the files of each period are kept."""
 
@@ -186,7 +188,7 @@ class Register:
     def _change(self, *changes: Change) -> None:
         if self._ledger is None:
             raise LedgerError(f"{self._path}: there is no ledger; run the release first.")
-        self._ledger.change(*changes)
+        (self.write or self._ledger.change)(*changes)
 
     def _key(self, name: str) -> str:
         return json.dumps([self.release, name])

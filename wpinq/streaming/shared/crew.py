@@ -19,6 +19,8 @@ from wpinq.streaming.shared.leases import SECONDS
 from wpinq.streaming.shared.sources import check, told
 
 EVERY = 1.0
+LONGEST = 10.0
+"""Seconds between two looks of a worker of a program that looks seldom, at most."""
 MOST = 256
 MODULE = "wpinq.streaming.shared"
 PAUSE = 1.0
@@ -82,8 +84,9 @@ class Workers:
 
 
 def employed(
-    home: Home, source: str | os.PathLike[str] | Topic, form: Words, number: int, every: float = EVERY
-) -> Workers:
+    home: Home, source: str | os.PathLike[str] | Topic, form: Words, number: int, every: float = EVERY, *,
+    history: bool = False,
+) -> Workers:  # fmt: skip
     """Let some processes of this host read a source for a stream.
 
     Args:
@@ -92,6 +95,7 @@ def employed(
         form: The form of files.
         number: How many processes.
         every: Seconds between two looks of each.
+        history: Whether files that were rotated before the first look are read, too.
 
     Raises:
         PlanError: It is no number of processes.
@@ -101,4 +105,5 @@ def employed(
         raise PlanError(f"workers={number}: takes a number of processes, from 1 to {MOST}.")
     source = source if isinstance(source, Topic) else os.fspath(source)
     check(source, home.columns, form)
-    return Workers(number, {"home": home.told(), "source": told(source, form), "every": every, "seconds": SECONDS})
+    words = {"home": home.told(), "source": told(source, form, history=history), "every": every, "seconds": SECONDS}
+    return Workers(number, words)

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger import server
-from wpinq.core.ledger.address import Address
+from wpinq.core.ledger import Ledger, server
+from wpinq.core.ledger.address import Address, address_of
 from wpinq.core.ledger.chain import RefusedError
+from wpinq.core.records.fields import Field
 from wpinq.core.records.schema import Column, Kind, Schema
-from wpinq.errors import SourceError
+from wpinq.errors import InternalError, SourceError
 from wpinq.storage import DamagedError, opened, sealed
 
 if TYPE_CHECKING:
@@ -57,6 +58,25 @@ class Home:
     stream: str
     columns: Schema
     key: bytes = field(repr=False)
+
+    @classmethod
+    def in_ledger(cls, path: Path, ledger: Ledger, columns: Schema, *words: Field) -> Home:
+        """Where a stream is kept beside its ledger.
+
+        Args:
+            path: The ledger's, as `Ledger.path` gives it.
+            ledger: The ledger.
+            columns: The columns of its records.
+            words: What tells the stream from others of this ledger.
+
+        Raises:
+            InternalError: The ledger is in no database.
+        """
+        address = address_of(path)
+        if address is None:
+            raise InternalError("Home: this ledger is in no database.")
+        code = ledger.secret.derive("stream", ledger.identity, *words, size=16).hex()
+        return cls(address, code, columns, ledger.secret.derive("journal", *words))
 
     @property
     def label(self) -> str:

@@ -1,48 +1,29 @@
 """The journal of a shared stream: its closed epochs, in the database of the ledger.
 
-An epoch, the removal of the parts that it holds, and the head in the ledger's side tables are one transaction, in which
-the keeper's lease is locked and found to be its own. So there is one sequence of epochs, whoever closes them; a record
-is in one of them or in a part that waits; and a database that was put back to a time before an epoch that a client has
-seen is refused, as one that lacks charges is (`core/ledger/anchor.py`).
+An epoch, the removal of the parts that it holds, and the head in the ledger's side tables are one act of the keeper
+(`keeper.py`). So there is one sequence of epochs, whoever closes them, and a record is in one of them or in a part that
+waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger import Change, Ledger
+from wpinq.core.ledger import Ledger
 from wpinq.core.records.log import Epoch, Merged
-from wpinq.errors import EngineError, SourceError
+from wpinq.errors import SourceError
 from wpinq.storage import opened, sealed
 from wpinq.streaming.frames import MERGED, Positions, chained, merged_of, numbered, rewritten, sealed_epoch
 from wpinq.streaming.journal import due
-from wpinq.streaming.shared.home import Home, SharedNotes, impatient
-from wpinq.streaming.shared.leases import KEEPER, LOST, SECONDS, Holder, Lease, LostError
+from wpinq.streaming.shared.home import Home, SharedNotes
+from wpinq.streaming.shared.keeper import HeldError, Keeper
+from wpinq.streaming.shared.leases import SECONDS
 from wpinq.streaming.shared.parts import Parts
 
-if TYPE_CHECKING:
-    import psycopg
-
-TABLE = "streams"
-"""The side table of the ledger that holds the head of each stream."""
 FORMAT = 1
 """The format of epochs, parts and positions; no other is read."""
 PAGE = 16
 """Epochs that are read from the database at a time."""
-
-
-class HeldError(SourceError):
-    """Another process keeps the stream.
-
-    Attributes:
-        home: The stream, of which this process may read partitions meanwhile.
-    """
-
-    def __init__(self, home: Home) -> None:
-        super().__init__(f"{home.label}: another process keeps it; it passes on when that one ends.")
-        self.home = home
 
 
 class SharedJournal:
@@ -65,17 +46,21 @@ class SharedJournal:
     """
 
     def __init__(self, home: Home, ledger: Ledger, seconds: float = SECONDS) -> None:
-        self._home, self._ledger = home, ledger
+        self._home = home
         self.notes = SharedNotes(home)
         self.merged: Merged | None = None
         self.parts = Parts(home)
         self._number, self._chain = -1, b""
-        self._holder = Holder(home, seconds)
-        with ExitStack() as opening:
-            opening.callback(self.close)
-            self._leases = {KEEPER: self._kept()}
+        try:
+            self._keeper = Keeper(home, ledger, seconds)
+        except HeldError:
+            self._version(next(self._frames(), None))
+            raise
+        try:
             self._open()
-            opening.pop_all()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def closed(self) -> int:
@@ -97,7 +82,7 @@ class SharedJournal:
         number = self._number + 1
         frame = sealed_epoch(self._home.key, number, self._chain, epoch, positions)
         chain = chained(self._chain, frame)
-        with self._act(number, chain) as database:
+        with self._keeper.act(_head(number, chain)) as database:
             insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
             database.execute(insert, [self._home.stream, number, frame])
             delete = self._home.sql("DELETE FROM {parts} WHERE stream = %s AND number = ANY(%s)")
@@ -119,7 +104,7 @@ class SharedJournal:
             LedgerError: The database cannot be used; a restart sees whether they were replaced.
             EngineError: Another process keeps the stream now.
         """
-        draft, chain, merged = f"{self._home.stream} next {self._holder.code}", b"", self.merged
+        draft, chain, merged = f"{self._home.stream} next {self._keeper.holder.code}", b"", self.merged
         delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
         insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
         with self._home.connected() as connection, self._home.damage():
@@ -129,7 +114,7 @@ class SharedJournal:
                 connection.execute(insert, [draft, number, frame])
                 merged = merged_of(self._home.key, chain, frame) if index == MERGED else merged
                 chain = chained(chain, frame)
-        with self._act(self._number, chain) as database:
+        with self._keeper.act(_head(self._number, chain)) as database:
             database.execute(delete, [self._home.stream])
             update = self._home.sql("UPDATE {epochs} SET stream = %s WHERE stream = %s")
             database.execute(update, [self._home.stream, draft])
@@ -138,15 +123,7 @@ class SharedJournal:
 
     def close(self) -> None:
         """Let another process keep the stream."""
-        self._holder.close()
-
-    def _kept(self) -> Lease:
-        self._home.make()
-        lease = self._holder.keep()
-        if lease is None:
-            self._version(next(self._frames(), None))
-            raise HeldError(self._home)
-        return lease
+        self._keeper.close()
 
     def _version(self, frame: bytes | None) -> str:
         """Names the data, as the first frame says; nothing before the stream has begun.
@@ -164,45 +141,24 @@ class SharedJournal:
 
     def _open(self) -> None:
         """Read the version and find the end; begin the stream where there is none."""
-        with self._ledger.transaction() as act:
-            head = act.side(TABLE).entries.get(self._home.stream)
-            if head is None:
-                frame = sealed(self._home.key, "version", f"{FORMAT} {self._holder.code * 2}".encode())
+        if self._keeper.head is None:
+            frame = sealed(self._home.key, "version", f"{FORMAT} {self._keeper.holder.code * 2}".encode())
+            with self._keeper.act(_head(0, chained(b"", frame))) as database:
                 delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
-                act.database.execute(delete, [f"{self._home.stream}%"])
+                database.execute(delete, [f"{self._home.stream}%"])
                 insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, 0, %s)")
-                act.database.execute(insert, [self._home.stream, frame])
-                head = _head(0, chained(b"", frame))
-                act.change(Change(TABLE, self._home.stream, head))
+                database.execute(insert, [self._home.stream, frame])
         first = None
         for index, (number, frame) in enumerate(self._rows()):
             first = frame if index == 0 else first
             self.merged = merged_of(self._home.key, self._chain, frame) if index == MERGED else self.merged
             self._number, self._chain = number, chained(self._chain, frame)
-        if head != _head(self._number, self._chain):
+        if self._keeper.head != _head(self._number, self._chain):
             raise SourceError(
                 f"{self._home.label}: its epochs are not those that its ledger knows of; the database was edited, or"
                 " put back. Put back its newest state."
             )
         self.version = self._version(first)
-
-    @contextmanager
-    def _act(self, number: int, chain: bytes) -> Iterator[psycopg.Connection[Any]]:
-        """A transaction of the ledger, in which this is the keeper, and after which the head is another one.
-
-        Raises:
-            EngineError: Another process keeps the stream now; nothing was written.
-        """
-        with self._ledger.transaction() as act:
-            if act.side(TABLE).entries.get(self._home.stream) != _head(self._number, self._chain):
-                raise EngineError(f"{self._home.label}: {LOST}. Nothing was written; start again.")
-            try:
-                self._holder.check(act.database, self._leases)
-            except LostError as error:
-                raise EngineError(f"{error} Nothing was written; start again.") from None
-            impatient(act.database)
-            yield act.database
-            act.change(Change(TABLE, self._home.stream, _head(number, chain)))
 
     def _frames(self) -> Iterator[bytes]:
         return (frame for _, frame in self._rows())

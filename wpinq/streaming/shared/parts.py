@@ -16,8 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
+from wpinq.core.records.batch import WEIGHT
 from wpinq.errors import SourceError
 from wpinq.streaming.frames import SIZE, framed
 from wpinq.streaming.ingest_stats import Received
@@ -48,6 +50,11 @@ class Part:
     looked: int | None
     frame: pl.DataFrame
     received: Received = field(default_factory=Received)
+
+    @property
+    def records(self) -> pl.DataFrame:
+        """The records, each as often as it came."""
+        return self.frame.drop(WEIGHT)[np.repeat(np.arange(self.frame.height), self.frame[WEIGHT].to_numpy())]
 
     def sealed(self, home: Home) -> bytes:
         """As the database holds it."""

@@ -111,12 +111,14 @@ class OfFiles:
         pattern: A path or pattern.
         schema: The columns that are wanted.
         form: The form of the files.
+        history: Whether what was rotated before the first look is read, too.
     """
 
     moving = False
 
-    def __init__(self, pattern: str, schema: Schema, form: Words) -> None:
+    def __init__(self, pattern: str, schema: Schema, form: Words, *, history: bool = False) -> None:
         self._pattern, self._schema, self._form = str(Path(pattern).absolute()), schema, form
+        self._history = history
         name = f"files {socket.gethostname()} {self._pattern}"
         self.name = name.encode(errors="backslashreplace").decode()  # of a path that is no text, too
         self._growing: Growing | None = None
@@ -136,7 +138,8 @@ class OfFiles:
         self.close()
         if self.name in positions:
             known = positions[self.name]
-            self._growing = Growing(self._pattern, self._schema, [] if known is None else [known], **self._form)
+            places = [] if known is None else [known]
+            self._growing = Growing(self._pattern, self._schema, places, history=self._history, **self._form)
 
     def look(self) -> Iterator[pl.DataFrame]:
         """See `Source`."""
@@ -166,17 +169,17 @@ def check(source: Topic | str, schema: Schema, form: Words) -> None:
         Growing(source, schema, **form)
 
 
-def told(source: Topic | str, form: Words) -> dict[str, Any]:
+def told(source: Topic | str, form: Words, *, history: bool = False) -> dict[str, Any]:
     """What a worker is told of a source, as JSON can hold it."""
     if isinstance(source, Topic):
         return {"topic": asdict(source)}
-    return {"pattern": str(Path(source).absolute()), "form": form}
+    return {"pattern": str(Path(source).absolute()), "form": form, "history": history}
 
 
 def opened(words: Mapping[str, Any], schema: Schema) -> Source:
     """The source that `told` tells of."""
     if "topic" not in words:
-        return OfFiles(words["pattern"], schema, words["form"])
+        return OfFiles(words["pattern"], schema, words["form"], history=words["history"])
     topic = words["topic"]
     config = tuple((name, value) for name, value in topic["config"])
     return OfTopic(Topic(tuple(topic["brokers"]), topic["topic"], topic["form"], topic["arrived"], config), schema)

@@ -38,10 +38,15 @@ def children():
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
+def site(tmp_path):
     with serving(written(tmp_path)) as asker:
-        monkeypatch.setattr(rehearsal, "Popen", Popen)
         yield asker
+
+
+@pytest.fixture
+def apart(site, monkeypatch):
+    """Rehearsals are processes of their own, as everywhere but in tests (`processes.py`)."""
+    monkeypatch.setattr(rehearsal, "Popen", Popen)
 
 
 @pytest.fixture
@@ -90,12 +95,14 @@ def settled(before):
         time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("apart")
 def test_who_has_no_cap_begins_no_process(site):
     before = children()
     assert site.ask(site.token("bob"), "POST", "/api/sql", ASKED).status == 409
     assert children() == before
 
 
+@pytest.mark.usefixtures("apart")
 def test_it_is_told_names_and_types_and_nothing_else(site, monkeypatch):
     text = msgspec.json.encode(staged(site.catalogue)).decode()
     assert '"columns":{"user":"text","page":"text","size":"integer"}' in text
@@ -120,6 +127,7 @@ def test_what_is_priced_and_then_asked_is_rehearsed_once_for_each_analyst(site, 
     assert len(questions) == 4 and len(set(questions)) == 2
 
 
+@pytest.mark.usefixtures("apart")
 def test_a_process_that_cannot_begin_refuses_all(site, monkeypatch):
     monkeypatch.setattr(rehearsal, "MODULE", "no_such_module")
     with Rehearsal() as process, pytest.raises(RefusedError) as refusal:

@@ -3,9 +3,10 @@
 python -m streaming.broken_releases [--times 300] [--seed 37]     (with PYTHONPATH=tests)
 
 Two hosts and two workers, one of each behind a proxy. Then, so many times: one of them is killed, or stopped for up to
-twice a lease and goes on; the proxy delays, swallows or cuts what passes; or the clock goes on by an hour. Lines are
-written all the time; one of a period that has closed is counted in the next (`late = "next"`). In the end each line
-must have been counted in one period, each period charged once, and no published file changed.
+twice a lease and goes on; the database's server is killed and started again; the proxy delays, swallows or cuts what
+passes; or the clock goes on by an hour. Lines are written all the time; one of a period that has closed is counted in
+the next (`late = "next"`). In the end each line must have been counted in one period, each period charged once, and no
+published file changed.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class Hosts:
 
     def __init__(
         self, forks: Forks, url: str, folder: Path, seed: int, *, plans: list[str] | None = None, hosts: int = 2,
-        workers: int = 2,
+        workers: int = 2, cluster: Cluster | None = None,
     ) -> None:  # fmt: skip
-        self.draw, self.folder, self.forks = random.Random(seed), folder, forks
+        self.draw, self.folder, self.forks, self.cluster = random.Random(seed), folder, forks, cluster
         self.written, self.did, self.seen = Counter[str](), Counter[str](), dict[str, bytes]()
         self.hour, self._plans = 0, plans or []
         self._clock, self._turns = folder / "clock", folder / "turns"
@@ -136,11 +137,16 @@ class Hosts:
 
     def breaks(self) -> None:
         """Do one of the things that go wrong, or let an hour pass."""
-        kind = self.draw.choice(["kill", "freeze", "kill", "freeze", "delay", "swallow", "cut", "hour", "hour", "hour"])
+        kinds = ["kill", "freeze", "kill", "freeze", "delay", "swallow", "cut", "hour", "hour", "hour"]
+        kind = self.draw.choice(kinds if self.cluster is None else [*kinds, "server"])
         self.did[kind] += 1
         number = self.draw.choice([*self.hosts, *self.hosts, *self.workers])
         if kind == "hour":
             self.clock(self.hour + 1)
+        elif kind == "server" and self.cluster is not None:
+            self.cluster.kill()
+            time.sleep(0.3 * self.draw.random())
+            self.cluster.start()
         elif kind == "kill":
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
@@ -234,7 +240,7 @@ def main() -> int:
         cluster: Cluster = ending.enter_context(running_server())
         folder = Path(ending.enter_context(tempfile.TemporaryDirectory()))
         forks = ending.enter_context(closing(Forks()))
-        hosts = ending.enter_context(closing(Hosts(forks, cluster.url, folder, words.seed)))
+        hosts = ending.enter_context(closing(Hosts(forks, cluster.url, folder, words.seed, cluster=cluster)))
         why = broken(hosts, words.times)
         periods = len(list((folder / "out").glob("2*")))
         if why and (folder / "said").exists():

@@ -131,7 +131,7 @@ def test_a_rolling_upgrade_loses_nothing_and_counts_nothing_twice(stream_server,
     new = tree(tmp_path / "new", VERSION, PARTS)
     shown = [sys.executable, "-c", "import wpinq; print(wpinq.__version__)"]
     environment = {**os.environ, "PYTHONPATH": str(new)}
-    assert subprocess.run(shown, cwd=tmp_path, env=environment, text=True, capture_output=True).stdout == "9\n"
+    assert subprocess.run(shown, cwd=tmp_path, env=environment, capture_output=True, check=True).stdout == b"9\n"
     topic = Topic(confluent)
     hosts = Hosts(tmp_path, shared_ledger, topic)
     with ExitStack() as running, psycopg.connect(stream_server, autocommit=True) as connection:

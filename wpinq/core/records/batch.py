@@ -98,7 +98,7 @@ class Batch:
     def of(cls, frame: pl.DataFrame, schema: Schema) -> Batch:
         """Records without weights, each counted once."""
         weight = pl.lit(1, pl.Int64).alias(WEIGHT)  # which Polars writes out late, so that it takes no memory
-        return cls(frame.select(schema.names).with_columns(weight), schema)
+        return cls(frame[list(schema.names)].with_columns(weight), schema)
 
     @classmethod
     def empty(cls, schema: Schema) -> Batch:

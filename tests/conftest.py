@@ -114,7 +114,6 @@ def pytest_collection():
 
 def pytest_collection_finish():
     """What was loaded stays: to look for garbage in it again and again was a twelfth of all processor time."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 100)
 

@@ -409,6 +409,15 @@ def test_the_first_records_are_those_of_the_reference_engine(weights):
     assert strategies.same(driver.histogram, plan._node, strategies.expected(plan, given_))
 
 
+def test_noise_of_nodes_that_were_drawn_before_is_the_same(views):
+    noise = views.map(page).measure(1, continual=True).times.noise
+    bins = np.arange(8, dtype=np.uint64).reshape(4, 2)
+    for epoch in [*range(1, 60), 30, 31, 5, 80]:
+        for ids in (bins, bins[:1] if epoch % 3 else bins[1:], bins[::-1]):
+            assert (noise.again(epoch, ids) == noise.draw(epoch, ids)).all()
+            assert len(noise._drawn[1]) <= len(parts(epoch))
+
+
 def test_rule_12_bounds_that_retract_are_refused():
     for unit in (wpinq.users("user", at_most=3, per=("page", 1)), wpinq.users("user", shared=True)):
         source = wpinq.live(TYPED, budget=1, unit=unit)

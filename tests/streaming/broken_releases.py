@@ -96,11 +96,25 @@ class Hosts:
         return self._turns.stat().st_size
 
     def clock(self, hour: int) -> None:
-        """Set the clock to some minutes after the beginning of an hour, counted from the first period."""
+        """Set the clock to some minutes after the beginning of an hour, counted from the first period.
+
+        An hour is short here, and a host may be held up for longer: then it would leave out what is written two hours
+        after it has looked at the clock, as it should. So it is waited until all have seen the hour before.
+        """
+        if hour:
+            before = self._clock.read_text()
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not all(self._sees(index, before) for index in range(len(self.hosts))):
+                time.sleep(0.02)
         self.hour = hour
         draft = self._clock.with_suffix(".new")
         draft.write_text((BEGIN + dt.timedelta(hours=hour, minutes=2)).isoformat())
         draft.rename(self._clock)
+
+    def _sees(self, index: int, time: str) -> bool:
+        """Whether a host that lives has seen a time."""
+        seen = self.folder / f"host{index}" / "now"
+        return not Forks.lives(self.hosts[index]) or (seen.exists() and seen.read_text() == time)
 
     def write(self, most: int = 20) -> None:
         """Write lines of now, and some of the hour before."""

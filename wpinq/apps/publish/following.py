@@ -76,9 +76,10 @@ class Follower:
         self._seen: tuple[dt.datetime, float] | None = None
 
     @property
-    def waiting(self) -> bool:
-        """Whether another process keeps the stream, for which the workers of this one read."""
-        return self._spool is None
+    def waits(self) -> str | None:
+        """What is to be said where another process keeps the stream, for which the workers of this one read."""
+        held = None if self._host is None else self._host.waits
+        return None if held is None else held.waits
 
     @property
     def host(self) -> Host | None:

@@ -20,7 +20,7 @@ from wpinq.core import Ledger, Schema
 from wpinq.errors import PlanError
 from wpinq.streaming.shared.crew import LONGEST, employed
 from wpinq.streaming.shared.home import Home
-from wpinq.streaming.shared.keeper import TABLE
+from wpinq.streaming.shared.keeper import TABLE, HeldError
 from wpinq.streaming.source import in_database
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class Host:
 
     Attributes:
         home: The stream.
+        waits: That another process keeps the stream; None where this one does.
 
     Raises:
         PlanError: The ledger is in no database, or records are sent to the release, or a question cannot be asked.
@@ -72,6 +73,7 @@ class Host:
         self._ledger = self._opened()
         self.home = home_of(publisher, schema, self._ledger)
         self._store: Database | None = None
+        self.waits: HeldError | None = None
         self.home.make()
         source, form = topic_of(data) or str(publisher.home / data.source), data.form("table", "tz")
         every = min(stream.every / 2, LONGEST)
@@ -85,9 +87,13 @@ class Host:
             PlanError, SourceError, LedgerError: See `Database` and `Spool`.
         """
         file, publisher = self._publisher.file, self._publisher
-        store = Database(self.home, self._ledger, spool_of(file.data, publisher.name, publisher.home))
+        try:
+            store = Database(self.home, self._ledger, spool_of(file.data, publisher.name, publisher.home))
+        except HeldError as held:
+            self.waits = held
+            raise
         spool = Spool(store, self.home.columns, at, file.period, now, late=late)
-        self._store, publisher.register.write = store, store.change
+        self._store, self.waits, publisher.register.write = store, None, store.change
         return spool, Taken(store.parts)
 
     def left(self) -> None:
@@ -100,9 +106,11 @@ class Host:
         return None if looked is None else min(now, dt.datetime.fromtimestamp(looked / 10**6, dt.UTC))
 
     @property
-    def keeps(self) -> bool:
-        """Whether this process keeps the stream."""
-        return self._store is not None
+    def keeper(self) -> str | None:
+        """The host that keeps the stream, "" where it is not known; None where this process does."""
+        if self._store is not None:
+            return None
+        return "" if self.waits is None else self.waits.keeper
 
     @property
     def read_at(self) -> Mapping[str, int | None]:

@@ -121,7 +121,7 @@ def quote_sql(
     mine = {name: data_set for name, data_set in _mine(grant, catalogue).items() if data_set.file.questions}
     insist_on_any_cap(mine.values(), grant.analyst)
     if rehearsal is not None:
-        rehearsal.insist(catalogue, grant.data, asked or body)
+        rehearsal.insist(catalogue, grant, asked or body)
     tables = _bounded({name: data_set.views for name, data_set in mine.items()}, body.at_most)
     public = {name: str(catalogue.home / path) for name, path in catalogue.config.public.items()}
     bounds: dict[str, Any] = {}
@@ -266,7 +266,7 @@ def quote_plan(
     }
     insist_on_any_cap(mine.values(), grant.analyst)
     if rehearsal is not None:
-        rehearsal.insist(catalogue, grant.data, body)
+        rehearsal.insist(catalogue, grant, body)
     tables = {name: data_set.views for name, data_set in mine.items()}
     amounts: dict[str, Any] = {"rho": body.rho, "delta": body.delta, "within": body.within}
     wanted = collection(body.plan, tables, catalogue.config.limits)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Merge, Shape, Stateless
 from wpinq.core.records.batch import Batch
-from wpinq.core.state.states import Ending, Piecewise, State
+from wpinq.core.state.states import Ending, State
 from wpinq.core.state.write_buffer import Shrinking, Waiting
 from wpinq.failures import Failure
 
@@ -82,7 +82,8 @@ class Linear:
         if last and isinstance(state, Ending):
             yield from self._added(map(self.push, state.last()))
         else:
-            yield self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
+            pieces = getattr(state, "pieces", None)  # to ask for `Piecewise` takes longer than a small epoch's step
+            yield self.push(state.emit()) if pieces is None else self._push_all(pieces())
         if last:
             self.finished()
 

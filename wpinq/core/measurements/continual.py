@@ -98,7 +98,7 @@ class EveryEpoch(Times):
     def parts(self, query: ChargedQuery, frame: pl.DataFrame, epoch: int | None) -> tuple[np.ndarray, np.ndarray]:
         """See `Times`."""
         closed, ids = self.closed(epoch), identities(frame, self.quote.node.schema, self._owner.identity_key)
-        return self.lookup(closed, frame, ids), self.noise.draw(closed, ids)
+        return self.lookup(closed, frame, ids), self.noise.again(closed, ids)
 
     def lookup(self, epoch: int, frame: pl.DataFrame, ids: Ids) -> np.ndarray:
         """The true weights of bins at the end of a closed epoch."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import groupby
 from statistics import NormalDist
@@ -19,7 +19,7 @@ import numpy as np
 
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.noise import DiscreteGaussian, Mechanism, Words, endless_sums, mechanism
-from wpinq.core.noise.counting_tree import parts, segment
+from wpinq.core.noise.counting_tree import TreeNode, parts, segment
 from wpinq.core.noise.endless_sums import located
 from wpinq.core.noise.factored_sums import PLACES, Running, Whole, factors
 from wpinq.core.noise.tails import half_width
@@ -32,6 +32,10 @@ GRID = DiscreteGaussian(Fraction(4) ** PLACES)
 """What normal variables are made of, in both ranks."""
 NUMBER = 1 << 20
 """No segment of a tree has this number or a larger one: so blocks of words are none of a tree's."""
+FEW = 1 << 10
+"""Bins of which the noise of nodes is held for the next epoch, of those that were asked for last."""
+Drawn: TypeAlias = dict[tuple[int, int, int], np.ndarray]
+"""Noise by node: its segment, level and place."""
 ENDED = 2
 """The rank of the noise of sums of segments that have ended; 0 and 1 are those of normal variables."""
 
@@ -64,6 +68,10 @@ class EpochNoise(ABC):
     def draw(self, epoch: int, ids: Ids) -> np.ndarray:
         """The noise of an epoch for each bin."""
 
+    def again(self, epoch: int, ids: Ids) -> np.ndarray:
+        """The same for bins that are public, and likely those that were asked for before: what helps is remembered."""
+        return self.draw(epoch, ids)
+
     @abstractmethod
     def deviation(self, epoch: int) -> float:
         """The standard deviation at an epoch."""
@@ -92,6 +100,7 @@ class TreeNoise(EpochNoise):
     def __init__(self, law: Mechanism, secret: Secret, key: tuple[Field, ...]) -> None:
         super().__init__(law, secret, key)
         self._levels: dict[tuple[int, int], Mechanism] = {}
+        self._drawn: tuple[Ids, Drawn] = np.empty((0, 2), np.uint64), {}
 
     def level(self, number: int, level: int) -> Mechanism:
         """The noise of the nodes of a level in a segment, all on one grid."""
@@ -106,11 +115,37 @@ class TreeNoise(EpochNoise):
 
     def draw(self, epoch: int, ids: Ids) -> np.ndarray:
         """The noise of the nodes of an epoch for each bin, all nodes of a level at once."""
+        return self._sum(parts(epoch), ids)
+
+    def again(self, epoch: int, ids: Ids) -> np.ndarray:
+        """The same, where nodes were not drawn for the last epoch that was asked for, of the same bins: few are not."""
+        nodes = parts(epoch)
+        if len(ids) > FEW:
+            return self._sum(nodes, ids)
+        before, drawn = self._drawn
+        drawn = dict(drawn) if np.array_equal(before, ids) else {}
+        result = self._sum(nodes, ids, drawn)
+        self._drawn = ids, {node[:3]: drawn[node[:3]] for node in nodes}  # at once: other threads ask too
+        return result
+
+    def _sum(self, nodes: Sequence[TreeNode], ids: Ids, drawn: Drawn | None = None) -> np.ndarray:
+        """The signed sum of the noise of nodes for each bin.
+
+        Args:
+            nodes: Those of an epoch.
+            ids: The bins.
+            drawn: What was drawn for these bins before; the rest is added.
+        """
         total = np.zeros(len(ids), np.int64)
-        for (number, level), nodes in groupby(parts(epoch), key=lambda node: node[:2]):
-            _, _, index, sign = (np.array(column) for column in zip(*nodes, strict=True))
-            drawn = self.level(number, level).draw(self._words, self._blocks(number, level, index, ids))
-            total += sign @ drawn.reshape(len(index), len(ids))
+        for (number, level), group in groupby(nodes, key=lambda node: node[:2]):
+            of_level, known = list(group), {} if drawn is None else drawn
+            index = np.array([node.position for node in of_level if node[:3] not in known], np.int64)
+            if len(index):
+                more = self.level(number, level).draw(self._words, self._blocks(number, level, index, ids))
+                fresh = zip(index.tolist(), more.reshape(len(index), len(ids)), strict=True)
+                known |= {(number, level, position): noise for position, noise in fresh}
+            for node in of_level:
+                total += node.sign * known[node[:3]]
         return total
 
     def deviation(self, epoch: int) -> float:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pytest
 
 import wpinq
-from wpinq.core.measurements.continual import ContinualMeasurement
 from wpinq.core.noise import DiscreteLaplace
 from wpinq.core.plan.node import sources
 from wpinq.core.pricing import privacy_cost
@@ -56,5 +55,5 @@ def test_the_mechanisms_that_there_are_have_that_law(noise):
     views = wpinq.protect(["a"] * 50, budget=9, delta="1/2", columns={"k": str})
     assert list(dict(views.measure(epsilon=1, mechanism=noise).release(delta="1e-6"))) == ["a"]
     live = wpinq.live({"k": str}, budget=9)
-    assert isinstance(live.measure(epsilon=1, mechanism=noise, continual=True), ContinualMeasurement)
+    assert live.measure(epsilon=1, mechanism=noise, continual=True).times.continual
     live.close()

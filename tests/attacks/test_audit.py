@@ -23,7 +23,7 @@ import wpinq
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements import measurement
-from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.epoch_noise import TreeNoise
 from wpinq.core.noise import DiscreteGaussian, DiscreteLaplace
 from wpinq.core.noise import mechanism as true_mechanism
 from wpinq.core.noise.counting_tree import segment
@@ -143,8 +143,8 @@ def test_all_answers_of_a_continual_release_cost_no_more_than_was_charged(monkey
     """And nearly all of it: no share is wasted on that epoch. Shares that sum to 2 (planted) are found out."""
     monkeypatch.setattr(os, "urandom", bytes)  # names the version of a live source
     assert 0.85 < audit(followed(1), followed(0)) <= 1
-    true = ContinualMeasurement._level
-    monkeypatch.setattr(ContinualMeasurement, "_level", lambda *node: DiscreteLaplace(true(*node).scale / 2))
+    true = TreeNoise.level
+    monkeypatch.setattr(TreeNoise, "level", lambda *node: DiscreteLaplace(true(*node).scale / 2))
     assert audit(followed(1, tight=2), followed(0, tight=2)) > 1
 
 

@@ -17,7 +17,7 @@ from wpinq.core.ledger.charge import costs_of
 from wpinq.core.ledger.cost import Composition
 from wpinq.core.ledger.renyi import rate
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.continual import EveryEpoch
 from wpinq.core.plan.node import sources
 from wpinq.core.pricing.threshold import present
 
@@ -74,7 +74,7 @@ def divergence(one, other, order):
     for (m, ours), (_, theirs) in zip(one.found, other.found, strict=True):
         step = 1 / (m.scale * m.node.resolution)
         moves = [step * abs(ours.get(x, 0) - theirs.get(x, 0)) for x in {**ours, **theirs}]
-        if isinstance(m, ContinualMeasurement):
+        if m.times.continual:
             trees[m] = trees.get(m, 0) + sum(moves)
         else:
             total += sum(move * rate(move, step / m._mechanism.grid, order) for move in moves if move)
@@ -184,13 +184,13 @@ def drawn_questions(draw, epochs):
 def run_live(history, questions, unit, untils, monkeypatch, back=None, **steps):
     """All answers that a live source gives, and what it charged; `back` is what is taken back at each epoch."""
     asked, windowed, changes = QuotedAggregate(), [], {}
-    receive = ContinualMeasurement.receive
+    receive = EveryEpoch.receive
 
     def noted(self, epoch, change):
-        changes.setdefault(self, []).append(change.copy())
+        changes.setdefault(self.quote.query, []).append(change.copy())
         receive(self, epoch, change)
 
-    monkeypatch.setattr(ContinualMeasurement, "receive", noted)
+    monkeypatch.setattr(EveryEpoch, "receive", noted)
     live = wpinq.live(COLUMNS, rho=10**9, unit=unit, secret=ONE, retractions=back is not None, **steps)
     try:
         for records, gone, now, until in zip(history, back or [[]] * len(history), questions, untils, strict=True):

@@ -94,7 +94,7 @@ def measured():
     measurement = views.measure(1, continual=True)
     ids = integer_identities(np.arange(BINS), views._data.identity_key)
     before = seconds()
-    found = [np.abs(measurement._noise(epoch, ids)).mean() for epoch in range(1, EPOCHS + 1, STEP)]
+    found = [np.abs(measurement.times.noise.draw(epoch, ids)).mean() for epoch in range(1, EPOCHS + 1, STEP)]
     each = (seconds() - before) / len(found)
     views.close()
     return np.mean(found), np.max(found), each * 1e3

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 from algebra import HEAVY, PRICES, SLACK, STEPS, UNITS, apply, grow, names, source, trees
-from depth import often
+from depth import often, thin
 from hypothesis import HealthCheck, assume, given, reject, settings, target
 from hypothesis import strategies as st
 from strategies import Driver, collections, distance, evaluate, expected, neighbours, records, run_flow, same
@@ -23,6 +23,7 @@ from wpinq.errors import PlanError
 RELAXED = settings(deadline=None, max_examples=often(40), suppress_health_check=list(HealthCheck))
 every = pytest.mark.parametrize("name", sorted(STEPS | UNITS))
 ARITY = {name: arity for name, (arity, _) in (STEPS | UNITS).items()}
+every_of_two = pytest.mark.parametrize("name", sorted(name for name, arity in ARITY.items() if arity == 2))
 
 
 @cache
@@ -131,6 +132,14 @@ def test_engine(name, left, right, shards):
     check_engine(lambda *given: apply(name, *given), left, right, shards)
 
 
+@thin(2)
+@every_of_two
+@settings(deadline=None, max_examples=often(6, 3))
+@given(left=plain, shards=st.integers(1, 5))
+def test_engine_with_one_collection_on_both_sides(name, left, shards):
+    check_engine(lambda given, _: apply(name, given, given), left, [], shards)
+
+
 @settings(deadline=None, max_examples=often(15))
 @given(tree=trees, left=plain, right=plain, shards=st.integers(1, 5))
 def test_plans_in_the_engine(tree, left, right, shards):
@@ -202,6 +211,17 @@ def test_changes(name, data, shards):
     changes = [[times(one, factor) for one in change] for change in changes]
     assume(name not in HEAVY | {*UNITS} or small(*target, *(one for change in changes for one in change)))
     check_changes(plan, target, changes, shards)
+
+
+@thin(2)
+@every_of_two
+@settings(RELAXED, max_examples=often(6, 3))
+@given(data=st.data(), shards=st.integers(1, 3))
+def test_changes_with_one_collection_on_both_sides(name, data, shards):
+    target, changes = sides(data, 1)
+    assume(name not in HEAVY or small(*target, *(one for change in changes for one in change)))
+    left = source("left")
+    check_changes(apply(name, left, left), target, changes, shards)
 
 
 @settings(RELAXED, max_examples=often(12))

@@ -12,7 +12,7 @@ from algebra import STEPS, UNITS, apply, source
 from depth import thin
 
 import wpinq
-from wpinq.core.engines import threads
+from wpinq.core.engines import local, shards, threads
 from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.job import Job
 from wpinq.core.ledger.secret import Secret
@@ -103,6 +103,69 @@ def test_large_files_are_cut_into_more_parts_and_small_ones_take_no_memory_for_t
     assert {size: threads.state_of(shape, bytes(16), 2, size)._count for size in sizes} == sizes
     for size in (10**9, 10**10):
         assert 2 * threads.WIDER * size / threads.state_of(shape, bytes(16), 2, size)._count <= 10**9 / 2
+
+
+def begun_before_the_end(views, monkeypatch, most=10**9):
+    """How many of 16 parts took records in before all had come, the most that was held, and what was counted."""
+    held, early, last = [], [], threads.Threads.last
+    with monkeypatch.context() as patch:
+        for name, value in {"FEW": 0, "WORTH": 1, "LOT": 2000, "PARTS": 16}.items():
+            patch.setattr(threads, name, value)
+        patch.setattr(shards, "PIECE", 500)
+        patch.setenv(memory.MEMORY, str(most))
+        patch.setattr(threads, "LIMIT", limit := memory.Memory())
+
+        def noted(self):
+            self._workers.finish()
+            early.append(sum(part._begun for part in self._parts))
+            held.append(limit._held)
+            return last(self)
+
+        patch.setattr(threads.Threads, "last", noted)
+        unit = wpinq.users("user", at_most=2)
+        plan = wpinq.protect(views, budget=9, unit=unit, secret=Secret(bytes(32)), name="v", version="v").map("page")
+        content = local.run(Job([fit_noise(plan._node)], bytes(16)), threads=2)[0].content()
+    assert limit._held == 0
+    return early[0], held[0], [part.tolist() for part in content]
+
+
+def test_records_wait_where_they_take_less_than_in_a_state_and_are_taken_in_where_they_repeat(monkeypatch):
+    """Of different records one part for each doubling is begun; of equal ones nearly all are, and little is held."""
+    rows = np.arange(20_000) * 7919 % 20_000
+    different = pl.DataFrame({"user": [f"person {row // 3}" for row in rows], "page": rows})
+    equal = pl.DataFrame({"user": [f"person {row % 251}" for row in rows], "page": rows % 251})
+    waiting, expected = [begun_before_the_end(views, monkeypatch) for views in (different, equal)]
+    assert waiting[0] <= 7
+    assert expected[0] >= 12
+    assert expected[1] < waiting[1] / 2
+    for views, (_, _, counted_before) in ((different, waiting), (equal, expected)):
+        begun, held, content = begun_before_the_end(views, monkeypatch, 200_000)
+        assert content == counted_before
+        assert begun == 16, "what does not fit in half of memory goes to disk"
+        assert held <= 200_000
+
+
+def address(frame):
+    return frame["page"].to_numpy(allow_copy=False).ctypes.data
+
+
+def test_what_waits_for_a_part_lies_in_memory_of_its_own():
+    """Pieces of one cut share its memory, so that it would be held until the last part has taken in its own."""
+    schema, size = Schema((Column("page", Kind.INT),)), threads.PIECES
+    frame = pl.DataFrame({"page": np.arange(40 * size), WEIGHT: np.ones(40 * size, np.int64)})
+    begin = address(frame)
+    pile = threads.Pile()
+    for piece in frame.iter_slices(20):  # two lots of pieces, which leave nothing behind
+        pile.add(Batch(piece, schema))
+    assert [len(batch) for batch in pile._batches] == [20 * size] * 2
+    assert not pile._pieces
+    for batch in pile._batches:
+        assert not begin <= address(batch.frame) < begin + 8 * frame.height
+    pile.add(Batch(frame.head(3), schema))
+    whole = pile.take()
+    assert whole.frame.equals(pl.concat([frame, frame.head(3)]))
+    assert not pile._batches
+    assert not pile._pieces
 
 
 def test_each_state_has_the_records_of_its_keys_in_one_thread_at_a_time_and_threads_end(monkeypatch):

@@ -115,7 +115,7 @@ def test_rule_36_every_segment_there_will_ever_be_spends_epsilon_and_no_more(vie
     m = views.map(page).measure("0.5", continual=True)
     for number in range(80):
         levels = range(len(segment(number).sizes))
-        assert sum(1 / m._level(number, level).scale for level in levels) == Fraction(1, 2)
+        assert sum(1 / m.times.noise.level(number, level).scale for level in levels) == Fraction(1, 2)
         assert segment(number).sizes[-1] == 2 * 3**number == segment(number + 1).first - segment(number).first
 
 
@@ -237,9 +237,9 @@ def beyond(scales, width):
 def test_intervals_hold_the_sum_of_all_nodes_at_every_kind_of_epoch(views, monkeypatch, epoch):
     """Computed from the law of the sum."""
     m = views.map(page).measure(1, continual=True)
-    monkeypatch.setattr(m, "_closed", epoch)
-    monkeypatch.setattr(m, "_first", 1)
-    scales = [float(m._level(*node[:2]).scale) for node in parts(epoch)]
+    monkeypatch.setattr(m.times, "_closed", epoch)
+    monkeypatch.setattr(m.times, "first", 1)
+    scales = [float(m.times.noise.level(*node[:2]).scale) for node in parts(epoch)]
     for level in ("0.5", "0.9", "0.999"):
         assert beyond(scales, m.interval(level)) <= 1 - float(level)
 
@@ -407,6 +407,15 @@ def test_the_first_records_are_those_of_the_reference_engine(weights):
     driver = strategies.Driver(plan)
     driver.feed(given_)
     assert strategies.same(driver.histogram, plan._node, strategies.expected(plan, given_))
+
+
+def test_noise_of_nodes_that_were_drawn_before_is_the_same(views):
+    noise = views.map(page).measure(1, continual=True).times.noise
+    bins = np.arange(8, dtype=np.uint64).reshape(4, 2)
+    for epoch in [*range(1, 60), 30, 31, 5, 80]:
+        for ids in (bins, bins[:1] if epoch % 3 else bins[1:], bins[::-1]):
+            assert (noise.again(epoch, ids) == noise.draw(epoch, ids)).all()
+            assert len(noise._drawn[1]) <= len(parts(epoch))
 
 
 def test_rule_12_bounds_that_retract_are_refused():

@@ -12,7 +12,8 @@ import pytest
 
 import wpinq
 from wpinq.core.measurements import continual_selection
-from wpinq.core.measurements.continual_selection import ContinualSelection
+from wpinq.core.measurements.continual_selection import PassingEpochs
+from wpinq.core.measurements.epoch_noise import TreeNoise
 from wpinq.core.noise.counting_tree import parts, segment
 from wpinq.core.noise.tails import lasting_threshold, log_moments, share_at
 from wpinq.core.noise.threshold import least_threshold
@@ -105,7 +106,7 @@ def test_bins_are_published_from_the_epoch_on_at_which_they_pass_and_counted_at_
     for epoch, some in enumerate(sent, 1):
         views.send([("ann", page) for page in some])
         views.advance()
-        assert keys._threshold(epoch) <= 3
+        assert keys.times.threshold(epoch) <= 3
     found = {epoch: dict(keys.release(epoch).frame.select("page", "count").rows()) for epoch in range(1, 6)}
     assert found[3]["a"] == 4 and found[3]["b"] == 3
     assert found[5] == {"c": 10, "a": 4, "b": 3} == dict(keys.release().frame.select("page", "count").rows())
@@ -148,9 +149,9 @@ def test_whoever_asks_changes_nothing_that_an_epoch_adds_to(views, monkeypatch):
     for page in "abcdefg":
         views.send([("ann", page)] * 9)
         views.advance()
-    before = keys._since._runs
+    before = keys.times._since._runs
     assert len(before) > 1 and keys.release().frame["count"].to_list() == [9] * 7
-    assert keys._since._runs is before and set(told) == {None}
+    assert keys.times._since._runs is before and set(told) == {None}
 
 
 def test_bins_are_looked_at_where_they_did_not_change(views, monkeypatch):
@@ -162,7 +163,7 @@ def test_bins_are_looked_at_where_they_did_not_change(views, monkeypatch):
         return np.full(len(ids), 10**6 if epoch == 6 else 0)
 
     keys = pages(views, epsilon="1/100", delta="1e-6")
-    monkeypatch.setattr(ContinualSelection, "_noise", noise)
+    monkeypatch.setattr(TreeNoise, "draw", noise)
     views.send([("ann", "home"), ("bob", "home")])
     for _ in range(5):
         views.advance()
@@ -172,13 +173,13 @@ def test_bins_are_looked_at_where_they_did_not_change(views, monkeypatch):
 
 
 def test_bins_of_less_than_at_least_are_never_looked_at(views, monkeypatch):
-    monkeypatch.setattr(ContinualSelection, "_noise", lambda self, epoch, ids: np.full(len(ids), 10**6))
+    monkeypatch.setattr(TreeNoise, "draw", lambda self, epoch, ids: np.full(len(ids), 10**6))
     all_, ten = pages(views, epsilon=1), pages(views, epsilon=1, at_least=10)
     views.send([("ann", "few")] * 9 + [("ann", "many")] * 10)
     views.advance()
     assert all_.bins["page"].to_list() == ["few", "many"]
     assert ten.bins["page"].to_list() == ["many"]
-    assert ten._threshold(1) == all_._threshold(1) + 9
+    assert ten.times.threshold(1) == all_.times.threshold(1) + 9
 
 
 TAU, PAGES, SENT = 5, "abcd", 7
@@ -203,8 +204,8 @@ def outcomes(history, other, unchanged, monkeypatch):
                 found[-1] = unchanged
         return np.array(found, np.int64)
 
-    monkeypatch.setattr(ContinualSelection, "_noise", noise)
-    monkeypatch.setattr(ContinualSelection, "_threshold", lambda self, epoch: TAU)
+    monkeypatch.setattr(TreeNoise, "draw", noise)
+    monkeypatch.setattr(PassingEpochs, "threshold", lambda self, epoch: TAU)
     keys, said = source.select(1, continual=True), []
     for some in history:
         source.send([(page,) for page in some])
@@ -249,7 +250,7 @@ def lone(shares, delta, monkeypatch):
     source.send([(f"user {i}", f"page {i}") for i in range(2000)])
     for _ in range(80):
         source.advance()
-    seen = keys._published(80)
+    seen = keys.times.published(80)
     source.close()
     return len(seen) / 2000
 

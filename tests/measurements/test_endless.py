@@ -104,7 +104,7 @@ def test_the_noise_pays_for_all_moves_of_a_unit_once():
     quote = live.map("page").quote(**ASKED)
     live.close()
     needed = (8 / shift_of(Fraction(1), Fraction(TINY))) ** 2
-    assert quote.mechanism.square == needed and quote.query._spare == 2
+    assert quote.mechanism.square == needed and quote.query.times.noise._spare == 2
     (paid,) = [cost for _, charge in quote.charges for cost in charge.costs]
     assert (paid.epsilon, paid.delta, paid.rho, paid.under) == (1, Fraction(TINY), 0, ())
 
@@ -145,7 +145,7 @@ def test_all_answers_have_the_law_of_the_sums():
     for _ in range(40):
         views.advance()
     noise = np.stack([measured.observe_many(range(bins), epoch=epoch) for epoch in at]).astype(float)
-    true = covariance(measured.quote.mechanism.square, at, measured._spare)
+    true = covariance(measured.quote.mechanism.square, at, measured.times.noise._spare)
     assert np.allclose(np.sqrt(np.diag(true)), [measured.deviation(epoch) for epoch in at])
     spread = np.sqrt((np.multiply.outer(np.diag(true), np.diag(true)) + true**2) / bins)
     assert (np.abs(noise @ noise.T / bins - true) < 5 * spread).all()
@@ -160,8 +160,8 @@ def test_noise_after_several_ended_segments_has_the_law_of_the_sums():
     views, bins, at = live(), 1500, [250, 272, 273, 300]
     measured = views.measure(**ASKED)
     ids = np.random.default_rng(1).integers(0, 2**63, (bins, 2)).astype(np.uint64)
-    noise = np.stack([measured._noise(epoch, ids) for epoch in at]).astype(float)
-    true = covariance(measured.quote.mechanism.square, at, measured._spare)
+    noise = np.stack([measured.times.noise.draw(epoch, ids) for epoch in at]).astype(float)
+    true = covariance(measured.quote.mechanism.square, at, measured.times.noise._spare)
     spread = np.sqrt((np.multiply.outer(np.diag(true), np.diag(true)) + true**2) / bins)
     assert (np.abs(noise @ noise.T / bins - true) < 5 * spread).all()
     views.close()
@@ -209,6 +209,6 @@ def test_the_law_is_shown_before_and_after_the_charge(capsys, further):
     assert "probability 0.95" not in text and "continual=True" in text
     assert views._data.ledger.spent() == (0, 0)
     made = views.measure(quote=quote)
-    assert f"{made._deviation(100):,.4g} at epoch 100" in text
+    assert f"{made.times.noise.deviation(100):,.4g} at epoch 100" in text
     assert text.splitlines()[1].strip() in made.explain() and capsys.readouterr().out
     views.close()

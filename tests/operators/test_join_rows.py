@@ -3,10 +3,17 @@
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
+import polars as pl
 import pytest
 from depth import deeper, often
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import wpinq
+from wpinq.core.engines import local
+from wpinq.core.engines.common_subplans import Lowered
+from wpinq.core.engines.job import Job
 from wpinq.core.plan.person_bound import key_weight
 from wpinq.core.plan.stability import sensitivities
 from wpinq.testing import check_stability, evaluate
@@ -193,3 +200,37 @@ def test_what_has_no_partner_stays_in_whatever_way_it_comes(kinds):
     count = Counter(one for one, _ in ours)
     assert list(found.observe_many(list(count))) == [n**2 if one is not None else 1 for one, n in count.items()]
     live.close()
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_one_collection_on_both_sides_is_read_and_held_once_and_two_are_not(how):
+    views = visits(at_most=3)
+    again = views.filter(lambda n: n < 2)
+    for other, keys, ports in ((views, "user", 1), (visits(at_most=3), "user", 2), (again, "user", 2)):
+        plan = views.join_rows(other, on=keys, how=how)
+        node, lowered = plan._node, Lowered(Job([plan._node], bytes(16)))
+        assert len(lowered.shapes[node].keys) == len(lowered.ups(node)) == ports
+    limited = [views.limit(column, 3) for column in ("user", "user", "n")]
+    crossed = limited[0].join_rows(limited[2], left="user", right="n", how=how)
+    alike = limited[0].join_rows(limited[1], on="user", how=how)
+    for plan, ports in ((crossed, 2), (alike, 1)):
+        assert len(Lowered(Job([plan._node], bytes(16))).ups(plan._node)) == ports
+
+
+@deeper
+@settings(deadline=None, max_examples=often(40))
+@given(rows=st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 3)), max_size=20))
+def test_pairs_of_a_collection_with_itself_are_those_of_it_with_its_equal(rows):
+    """As columns of both sides, of one, or the key alone are read; the equal is another step, of records alike."""
+    frame = pl.DataFrame(rows, {"user": pl.String, "n": pl.Int64}, orient="row")
+    one = wpinq.protect(frame, budget=9, unit=wpinq.users("user", at_most=3), name="visits")
+    other = one.map([pl.col("n"), pl.col("user")]).map([pl.col("user"), pl.col("n")])
+    for how in ("inner", "left"):
+        for make in (list, lambda names: names[:1], lambda names: names[1:2], lambda names: names[2:]):
+            itself, equal = (one.join_rows(side, on="user", how=how) for side in (one, other))
+            chosen = make(itself.columns)
+            contents = [
+                local.run(Job([plan.map([pl.col(name) for name in chosen])._node], bytes(16)), threads=1)[0].content()
+                for plan in (itself, equal)
+            ]
+            assert all(np.array_equal(*pair) for pair in zip(*contents, strict=True))

@@ -161,10 +161,10 @@ def test_months_of_a_live_source_cost_one_where_the_unit_is_in_one(period, zone,
     with pytest.raises(wpinq.NotReadyError):
         found.observe("ann", july)
     source.advance(until=dt.datetime(2026, 8, 15, tzinfo=dt.UTC))
-    assert found.closed(2) == [dt.datetime(2026, 7, 1, tzinfo=BERLIN)]
+    assert [moment.window[0] for moment in found.times.moments(2)] == [dt.datetime(2026, 7, 1, tzinfo=BERLIN)]
     assert found.observe("ann", july) == 1
     assert sources(source._node)[0].ledger.spent()[0] == (100 if each else 50)
-    assert found.each is each
+    assert found.times.each is each
     source.close()
 
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import polars as pl
+import processes
 import pytest
 from depth import often, thin
 from hypothesis import given, settings
@@ -186,9 +187,9 @@ def test_sql_answers_the_same_with_little_memory(query, monkeypatch):
 def test_nothing_is_left_of_a_join_that_is_killed(tmp_path):
     code = f"""
 import polars as pl, wpinq
-from wpinq.core.engines import threads
+from wpinq.core.engines import shards, threads
 from wpinq.core.state import memory, spill
-threads.FEW, threads.WORTH, threads.LOT = -1, 1, 1
+threads.FEW, threads.WORTH, threads.LOT, shards.PIECE = -1, 1, 1, 99
 wpinq.limit_memory("100MB", spill={str(tmp_path)!r})
 memory.Memory.take = lambda self, size: False
 write = spill.Disk.write
@@ -200,7 +201,7 @@ spill.Disk.write = noted
 views = wpinq.protect(pl.DataFrame({{"user": [f"person {{n}}" for n in range(900)]}}), budget=9)
 views.join(views, on="user").measure(1).observe("person 1")
 """
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with processes.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"written\n"
         child.kill()
     assert not list(tmp_path.iterdir())

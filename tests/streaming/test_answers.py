@@ -173,10 +173,10 @@ def test_what_is_written_after_a_look_is_in_its_window(tmp_path, monkeypatch):
         file.write(f"ann,home,{minute(0, 55).isoformat()}\n")
     now[0] = minute(1, 5)
     views.advance()
-    assert made["minutes"].closed(2) == [], "the last look was before the end of the window"
+    assert list(made["minutes"].times.moments(2)) == [], "the last look was before the end of the window"
     views.follow(path)
     views.advance()
-    assert made["minutes"].closed(3) == [minute(0)]
+    assert [moment.window[0] for moment in made["minutes"].times.moments(3)] == [minute(0)]
     assert made["minutes"].observe("home", minute(0)) == 2
     views.close()
 

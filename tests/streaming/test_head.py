@@ -44,8 +44,8 @@ def test_an_epoch_is_on_the_disk_before_the_head_and_the_head_before_an_answer(t
         monkeypatch.setattr(place, "durable", lambda file, wait=wait, place=place: (wait(file), seen.append(place)))
     views = wpinq.live({"page": "text"}, budget=100, ledger=tmp_path / "ledger", recover=tmp_path / "keep")
     asked = views.map("page").measure(1, continual=True)
-    answer = type(asked).begin
-    monkeypatch.setattr(type(asked), "begin", lambda *given: (seen.append("answered"), answer(*given)))
+    answer = type(asked.times).begin
+    monkeypatch.setattr(type(asked.times), "begin", lambda *given: (seen.append("answered"), answer(*given)))
     for _ in range(3):
         views.send([("home",)])
         views.advance()

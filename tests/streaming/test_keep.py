@@ -47,7 +47,7 @@ def test_memory_does_not_grow_with_what_is_sent():
     assert len(views._log._epochs) == 6
     assert sum(one.frame.estimated_size() for one in views._log._epochs) < 1_000_000
     assert sizes[1] - sizes[0] < 300_000, "39 epochs more, of 40 kB and more each in any form"
-    assert sum(len(level.kept) for level in total._changes._levels) < 60
+    assert sum(len(level.kept) for level in total.times.changes._levels) < 60
     assert total.observe("3") == 12_000
     assert sequence.observe(1) == 10
     views.close()
@@ -89,7 +89,7 @@ def test_windows_are_asked_for_as_long_as_they_are_kept_and_never_change_their_a
     for number in range(20):
         views.send([("home", minutes(number - late)) for late in range(7)])
         epoch = views.advance(until=minutes(number + 1))
-        assert one.closed(epoch) == ([minutes(number)] if number else [])
+        assert [moment.window[0] for moment in one.times.moments(epoch)] == ([minutes(number)] if number else [])
         assert one.observe("home", minutes(number)) == 1
         if number >= 3:
             asked = [minutes(number - late) for late in range(3)]

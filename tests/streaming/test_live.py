@@ -2,13 +2,13 @@
 
 import datetime as dt
 import re
-import subprocess
 import sys
 import threading
 import time
 
 import numpy as np
 import polars as pl
+import processes
 import pyarrow as pa
 import pytest
 from default_engine import flow
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import wpinq
 from wpinq.core.engines.job import Job
+from wpinq.core.measurements.continual import EveryEpoch
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.runs.timeline import at_epoch
 from wpinq.core.state.histogram import Histogram
@@ -240,7 +241,7 @@ def test_an_interrupt_that_tears_an_epoch_ends_the_source(views, monkeypatch, pl
             raise KeyboardInterrupt
 
         if place in ("merge", "receive"):
-            patch.setattr(*{"merge": (Histogram, "merge"), "receive": (type(followed), "receive")}[place], fail)
+            patch.setattr(*{"merge": (Histogram, "merge"), "receive": (EveryEpoch, "receive")}[place], fail)
         else:
             patch.setattr(running, place, fail)
         if place == "digest_of":  # the epoch was taken in; only its answer is lacking
@@ -279,17 +280,17 @@ def test_a_joined_file_that_cannot_be_read_again_ends_the_source(views, tmp_path
 def test_followers_are_told_what_nobody_changes_any_more(views, monkeypatch):
     """Told before the total took it in, two threads could add it up, each once."""
     followed = views.map(page).measure(1, continual=True)
-    told, receive = [], type(followed).receive
+    told, receive = [], EveryEpoch.receive
 
     def checked(self, epoch, change):
         told.append(change._coming)
         receive(self, epoch, change)
 
-    monkeypatch.setattr(type(followed), "receive", checked)
+    monkeypatch.setattr(EveryEpoch, "receive", checked)
     for _ in range(3):
         views.send([("ann", "home")])
         views.advance()
-    assert told == [None] * 3
+    assert followed.settled and told == [None] * 3
 
 
 def test_a_closed_source_takes_nothing_more_and_still_answers(views):
@@ -365,7 +366,7 @@ def test_a_script_may_end_without_closing_its_source():
         "m = views.measure(1)\n"
         "views.send([('ann',)]); views.advance(); m.observe('ann')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -61,7 +61,7 @@ def said(made, epoch):
     result = {"single": made["single"].observe_many(BINS).tolist(), "state": made["state"].observe_many(BINS).tolist()}
     for name in ("continual", "filtered"):
         result[f"{name} {epoch}"] = made[name].observe_many(BINS, epoch=epoch).tolist()
-    for start in made["windows"].closed(epoch):
+    for start, _ in [moment.window for moment in made["windows"].times.moments(epoch)]:
         result[f"window {start}"] = made["windows"].observe_many(BINS, start).tolist()
     return result
 

@@ -333,7 +333,7 @@ def test_a_unit_of_no_period_is_refused_before_there_is_a_ledger(period, tmp_pat
 def test_windows_joined_with_what_is_no_window_are_charged_each(live):
     """The other side moves by a record too, in every window that it is joined to."""
     m = live.window("1h", at="time").map(lambda user: user).join(live.map(lambda user: user), on="user").measure(1)
-    assert m.each
+    assert m.times.each
     live.advance(until=at(3))
     for hour in range(3):
         m.observe("ann", window=at(hour))

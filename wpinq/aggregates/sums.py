@@ -311,14 +311,14 @@ class Derived:
     def answer(self) -> Answer:
         """What is told of it."""
         about = About(self.plan.title, (self.measurement,))
-        at = self._at if hasattr(self.measurement, "at") else None
+        at = self._at if self.measurement.times.window is not None else None
         return Answer(about, self._released, many=self.where.keys is not None, at=at)
 
     def _at(self, time: Any) -> Answer:
-        return replace(self, measurement=self.measurement.at(time)).answer()  # type: ignore[attr-defined]
+        return replace(self, measurement=self.measurement.at(time)).answer()
 
     def _released(self, level: Fraction, simultaneous: bool) -> Released:
-        if hasattr(self.measurement, "at"):
+        if self.measurement.times.window is not None:
             raise PlanError(f"{self.plan.call}: there is an answer for each window; take one, .at(time).")
         together = len(self.where) if simultaneous else 1
         half = self.measurement.interval(level, bins=together)

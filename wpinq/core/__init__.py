@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from wpinq.core.ledger.renyi import epsilon_of
     from wpinq.core.ledger.versions import rendered, version_label
     from wpinq.core.measurements.answer import LEVEL
-    from wpinq.core.measurements.continual import ContinualMeasurement
     from wpinq.core.measurements.provenance import About
     from wpinq.core.measurements.query import ChargedQuery, charge, commit
-    from wpinq.core.measurements.windows import WindowedMeasurement
     from wpinq.core.operators.contribution.contributions import contributions
     from wpinq.core.operators.keys import keyed
     from wpinq.core.plan.dataset import DataSet
@@ -83,10 +81,8 @@ _NAMES = {
     "core.ledger.renyi": "epsilon_of",
     "core.ledger.versions": "rendered version_label",
     "core.measurements.answer": "LEVEL",
-    "core.measurements.continual": "ContinualMeasurement",
     "core.measurements.provenance": "About",
     "core.measurements.query": "ChargedQuery charge commit",
-    "core.measurements.windows": "WindowedMeasurement",
     "core.operators.contribution.contributions": "contributions",
     "core.operators.keys": "keyed",
     "core.plan.phrase": "biases",

@@ -113,10 +113,8 @@ def paired(
     left, right = ([pair[side] for pair in keys] for side in (0, 1))
     outer = join.text("side") == "LEFT"
     try:
-        if outer:
-            rows = ours.join_rows(theirs.filter(known[1]), left=left, right=right, how="left")
-        else:
-            rows = ours.filter(known[0]).join_rows(theirs, left=left, right=right)
+        ours, how = (ours, "left") if outer else (ours.filter(known[0]), "inner")
+        rows = ours.join_rows(theirs.filter(known[1]), left=left, right=right, how=how)
     except PlanError as error:
         raise PlanError(f"{CALL}: {shown(join)} {WHY}.") from error
     assert isinstance(rows._node, JoinRows)  # noqa: S101  what `join_rows` makes without a result

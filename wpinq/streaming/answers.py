@@ -12,14 +12,11 @@ from fractions import Fraction
 from typing import Any, Protocol, Self
 
 from wpinq.arguments import described
-from wpinq.core.measurements.continual import ContinualMeasurement
 from wpinq.core.measurements.continual_selection import ContinualSelection
 from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.measurements.windows import WindowedMeasurement, windows
+from wpinq.core.measurements.times import Moment
 from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.node import steps
 from wpinq.core.records.bins import bin_frame
-from wpinq.core.records.log import Log
 from wpinq.core.runs.timeline import Timeline
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.streaming.epoch_store import EpochStore
@@ -61,36 +58,22 @@ class Questions:
             measurement, since = self.measurements[name], self.since.get(name, 0)
             if epoch <= since and not once:
                 continue
-            if isinstance(measurement, WindowedMeasurement):
-                for time in measurement.closed(epoch):
-                    start, end = shown(time), shown(measurement.end(time))
-                    span = {"window_start": start, "window_end": end}
-                    pairs = list(zip(bins, measurement.observe_many(bins, time).tolist(), strict=True))
-                    yield from self._rows(name, f"window {start}", {"epoch": epoch, **span}, pairs, None)
-            elif isinstance(measurement, ContinualMeasurement):
+            for moment in measurement.times.moments(epoch, since, again=once):
                 with suppress(NotReadyError):
-                    pairs = measurement.pairs(bins, epoch)
-                    yield from self._rows(name, f"epoch {epoch}", {"epoch": epoch}, pairs, epoch)
-            elif once or epoch == max(since + 1, answered(measurement)):
-                with suppress(NotReadyError):
-                    pairs = list(zip(bins, measurement.observe_many(bins).tolist(), strict=True))
-                    then = answered(measurement)
-                    yield from self._rows(name, f"epoch {then}", {"epoch": then}, pairs, None)
+                    yield from self._rows(name, bins, moment)
 
-    def _rows(
-        self, name: str, when: str, about: Mapping[str, Any], pairs: Iterable[tuple[Any, Any]], epoch: int | None
-    ) -> Iterator[dict[str, Any]]:
+    def _rows(self, name: str, bins: Iterable[Any], moment: Moment) -> Iterator[dict[str, Any]]:
+        """The answers of a measurement at one moment."""
         measurement = self.measurements[name]
-        half = (
-            measurement.interval(self.level, epoch=epoch)
-            if isinstance(measurement, ContinualMeasurement)
-            else measurement.interval(self.level)
-        )
+        pairs = measurement.pairs(bins, moment)
+        half = measurement.interval(self.level, epoch=moment.epoch if measurement.times.continual else None)
+        start, end = (None, None) if moment.window is None else map(shown, moment.window)
+        when = f"epoch {moment.epoch}" if start is None else f"window {start}"
         if name not in self.told:
             self.told[name] = known(measurement)
         for item, value in pairs:
             key = row_key(self.stream, name, when, item)
-            span = {"window_start": None, "window_end": None, **about}
+            span = {"window_start": start, "window_end": end, "epoch": moment.epoch}
             answer = {"measurement": name, "bin": item, "value": value, "half_width": half, "level": float(self.level)}
             yield {"key": key, "stream": self.stream, **answer, **span, **self.told[name]}
 
@@ -100,22 +83,9 @@ def shown(time: Any) -> str:
     return str(time.isoformat() if hasattr(time, "isoformat") else time)
 
 
-def answered(measurement: Measurement) -> int:
-    """The epoch that answers a measurement with a single answer."""
-    epochs = measurement.quote.epochs
-    return 1 if epochs is None or epochs.epoch is None else epochs.epoch
-
-
 def listed(bins: Any) -> Any:
     """Bins as a list; what is none stays as it is, to be refused."""
     return list(bins) if isinstance(bins, Iterable) and not isinstance(bins, (str, bytes)) else bins
-
-
-def log_of(measurement: Measurement) -> Log | None:
-    """The live source that a measurement is of."""
-    if isinstance(measurement, WindowedMeasurement):
-        return measurement._log
-    return None if measurement.quote.epochs is None else measurement.quote.epochs.log
 
 
 def known(measurement: Measurement) -> dict[str, Any]:
@@ -156,13 +126,9 @@ class Answers:
     def __init__(self, views: Stream, questions: Questions, delivery: Delivery) -> None:
         self._views, self.delivery, self._questions = views, delivery, questions
         self._told = views.resume()
-        windowed = {
-            name: measurement
-            for name, measurement in questions.measurements.items()
-            if isinstance(measurement, WindowedMeasurement)
-        }
-        self._windows = {name: next(iter(windows(steps(measurement.node)))) for name, measurement in windowed.items()}
-        self._late: dict[str, int | None] = dict.fromkeys(windowed, 0)
+        times = {name: measurement.times for name, measurement in questions.measurements.items()}
+        self._windows = {name: kind.window for name, kind in times.items() if kind.window is not None}
+        self._late: dict[str, int | None] = dict.fromkeys(self._windows, 0)
         for epoch in delivery.missing(self._told):
             delivery.offer(Release(questions.stream, epoch, list(questions.rows(epoch))))
 
@@ -172,7 +138,7 @@ class Answers:
     ) -> Answers:
         """See `Live.answers`."""
         for name, measurement in measurements.items():
-            if not isinstance(measurement, Measurement) or log_of(measurement) is not views._log:
+            if not isinstance(measurement, Measurement) or measurement.times.log is not views._log:
                 raise PlanError(f"answers({{{described(name)}: ...}}): it is no measurement of this live source.")
         each = bins if isinstance(bins, Mapping) else dict.fromkeys(measurements, listed(bins))
         if wrong := [name for name in each if name not in measurements]:

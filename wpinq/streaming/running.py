@@ -9,7 +9,8 @@ from weakref import WeakSet
 from wpinq.core.engines import select
 from wpinq.core.engines.job import FlowItem, Live
 from wpinq.core.engines.reading import batches
-from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.continual import EveryEpoch
+from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import digest_after, digest_of
 from wpinq.core.operators.contribution.first import First
 from wpinq.core.plan.dataset import DataSet
@@ -35,14 +36,14 @@ class MaintainedPlan:
         total: Its histogram after the last epoch.
         digest: Of the total; None until a query needs it.
         continual: Whether it was ever measured at every epoch.
-        followers: Continual measurements, weakly referenced, which receive every change.
+        followers: What answers at every epoch, weakly referenced, and receives every change.
     """
 
     root: Node
     total: Histogram
     digest: int | None = None
     continual: bool = False
-    followers: WeakSet[ContinualMeasurement] = field(default_factory=WeakSet)
+    followers: WeakSet[EveryEpoch] = field(default_factory=WeakSet)
 
     def move(self, change: Histogram, epoch: int, *, merged: bool) -> None:
         """Take in what an epoch changed, or several epochs that were merged."""
@@ -58,11 +59,11 @@ class MaintainedPlan:
                 follower.receive(epoch, change)
 
     def answer(self, query: PendingQuery, epoch: int) -> None:
-        """Answer from the histogram after an epoch; a continual measurement receives all later changes."""
-        if isinstance(query, ContinualMeasurement):
-            query.begin(epoch, self.total)
+        """Answer from the histogram after an epoch; what answers at every epoch receives all later changes."""
+        if isinstance(query, Measurement) and isinstance(query.times, EveryEpoch):
+            query.times.begin(epoch, self.total)
             self.continual = True
-            self.followers.add(query)
+            self.followers.add(query.times)
             return
         if self.digest is None:
             self.digest = digest_of(sources(self.root)[0], self.total)

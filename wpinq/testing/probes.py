@@ -10,7 +10,6 @@ import polars as pl
 
 from wpinq.core.engines import reference
 from wpinq.core.functions.function import Dropped, Function
-from wpinq.core.measurements.windows import WindowedMeasurement
 from wpinq.core.operators.filter import Filter
 from wpinq.core.plan.node import Node, Record, Source, steps
 from wpinq.core.records.kinds import PHYSICAL, read, series, write
@@ -19,6 +18,7 @@ from wpinq.testing.case import Case
 from wpinq.testing.evaluation import weighed
 from wpinq.testing.judge import Finding
 from wpinq.testing.trial import Trace, run
+from wpinq.testing.watch import windowed
 
 PROBES, CALLS = 40, 64
 """Records that a function is tried on, and calls of it, so that one that draws its answer is found: about."""
@@ -67,7 +67,7 @@ def probed(dataflow: Callable[..., Any], case: Case, notes: dict[str, None], **w
 def planned(trace: Trace) -> list[Node]:
     """The plans of a run that have an answer of their own: windows are looked at one by one."""
     questions = [asked_.question for asked_ in trace.watched.questions]
-    return [question.node for question in questions if not isinstance(question, WindowedMeasurement)]
+    return [question.node for question in questions if not windowed(question)]
 
 
 def tried(node: Node, function: Function, records: list[Record], notes: dict[str, None]) -> Iterator[Finding]:

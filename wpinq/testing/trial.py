@@ -14,14 +14,13 @@ import polars as pl
 from wpinq.collection import Collection
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.measurements.windows import WindowedMeasurement
 from wpinq.core.plan.node import Record, sources
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import NotReadyError, WpinqError
 from wpinq.protection import protect
 from wpinq.streaming.source import live
 from wpinq.testing.case import EPOCHS, Case, Row
-from wpinq.testing.watch import Asked, Seen, watched
+from wpinq.testing.watch import Asked, Seen, watched, windowed
 
 SECRET = Secret(bytes(range(32)))
 """The same in every run, so that noise and samples are the same."""
@@ -129,24 +128,25 @@ class Run:
         """Compute what was charged, window by window where there are windows."""
         for watched_question in list(observed.questions):
             question: Any = watched_question.question
-            if isinstance(question, WindowedMeasurement):
+            if windowed(question):
                 for time in self.times(question)[:WINDOWS]:
                     name = f"window {time} of {watched_question.title}"
                     self.attempt(name, views, partial(_window, question, time))
             elif watched_question.paid and not question.settled:
                 self.attempt(f"observe {watched_question.title}", views, question._settled, charged=True)
 
-    def times(self, question: WindowedMeasurement) -> list[Any]:
+    def times(self, question: Measurement) -> list[Any]:
         """Times in windows that are looked at, which do not depend on whether the unit is there."""
-        first = question._first
+        first = question.times.window
+        assert first is not None  # noqa: S101  who calls has looked
         if first.at in self.case.columns:
             return self.case.values(first.at)
         return list(range(1, EPOCHS + 1)) if first.kind is Kind.INT else []
 
     def until(self, observed: Seen, epoch: int) -> Any:
         """Until when windows close with an epoch, so that the last closes all but the last of them."""
-        windowed = [entry.question for entry in observed.questions if isinstance(entry.question, WindowedMeasurement)]
-        times = self.times(windowed[0]) if windowed else []
+        cut: list[Any] = [entry.question for entry in observed.questions if windowed(entry.question)]
+        times = self.times(cut[0]) if cut else []
         return times[min(len(times) - 1, epoch * len(times) // EPOCHS)] if times else None
 
     def attempt(self, name: str, views: Collection, call: Callable[[], Any], *, charged: bool = False) -> None:
@@ -168,7 +168,7 @@ class Run:
         self.trace.events.append((name, *became, f"spent {self.trace.spent}"))
 
 
-def _window(question: WindowedMeasurement, time: Any) -> None:
+def _window(question: Measurement, time: Any) -> None:
     question.at(time)._settled()
 
 

@@ -21,7 +21,7 @@ from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job
 from wpinq.core.measurements import measurement, query
 from wpinq.core.measurements import select as selections
-from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.continual import EveryEpoch
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.pricing import threshold
@@ -109,16 +109,16 @@ def watched(engine: str, replay: Seen | None = None) -> Iterator[Seen]:
 def _patches(observed: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     """What stands in for the methods through which questions, histograms and names go."""
     made: dict[int, Asked] = {}
-    init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, ContinualMeasurement.receive
+    init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, EveryEpoch.receive
     passing, names = Measurement._passing, threshold.names_of
 
     def created(self: ChargedQuery, *args: Any, **options: Any) -> None:
         init(self, *args, **options)
-        made[id(self)] = Asked(self)
-        observed.questions.append(made[id(self)])
+        made[id(self.quote)] = Asked(self)
+        observed.questions.append(made[id(self.quote)])
 
     def answered(self: ChargedQuery, histogram: Histogram) -> None:
-        mine = made[id(self)]
+        mine = made[id(self.quote)]
         mine.content, mine.histogram = content(self, histogram), histogram
         number = observed.questions.index(mine)
         old = replay.questions[number] if replay and number < len(replay.questions) else None
@@ -128,12 +128,13 @@ def _patches(observed: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
             answer(self, old.histogram)
             self._words = old.question._words
 
-    def received(self: ContinualMeasurement, epoch: int, change: Histogram) -> None:
-        made[id(self)].changes[epoch] = content(self, change)
+    def received(self: EveryEpoch, epoch: int, change: Histogram) -> None:
+        mine = made[id(self.quote)]
+        mine.changes[epoch] = content(mine.question, change)
         receive(self, epoch, change)
 
     def passed(self: Measurement, tau: int) -> Any:
-        made[id(self)].taus.append(tau)
+        made[id(self.quote)].taus.append(tau)
         return passing(self, tau)
 
     def named(node: Any, chosen: Any) -> Any:
@@ -143,9 +144,14 @@ def _patches(observed: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
 
     return [
         (ChargedQuery, "__init__", created), (ChargedQuery, "answer_from", answered),
-        (ContinualMeasurement, "receive", received), (Measurement, "_passing", passed),
+        (EveryEpoch, "receive", received), (Measurement, "_passing", passed),
         (measurement, "names_of", named), (selections, "names_of", named),
     ]  # fmt: skip
+
+
+def windowed(question: ChargedQuery) -> bool:
+    """Whether it is answered window by window."""
+    return isinstance(question, Measurement) and question.times.window is not None
 
 
 def content(question: ChargedQuery, histogram: Histogram) -> Content:

@@ -208,7 +208,7 @@ def asked(made: dict[str, Any], epoch: int) -> dict[str, Any]:
         if name in ONCE:
             found[name] = one.observe_many(BINS).tolist()
         elif name in WINDOWS:
-            for start in one.closed(epoch):
+            for start, _ in [moment.window for moment in one.times.moments(epoch)]:
                 found[f"{name} {start}"] = one.observe_many(BINS, start).tolist()
         else:
             found[f"{name} {epoch}"] = one.observe_many(BINS, epoch=epoch).tolist()

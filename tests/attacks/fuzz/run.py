@@ -23,7 +23,7 @@ from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.job import Job
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.continual import EveryEpoch
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.plan.node import sources as read_by
@@ -187,30 +187,31 @@ def watched() -> Iterator[Trace]:
     """Note every question and its histogram."""
     trace = Trace()
     made: dict[int, QuotedAggregate] = {}
-    init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, ContinualMeasurement.receive
+    init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, EveryEpoch.receive
     taken = Measurement._passing
 
     def created(self: ChargedQuery, *args: object, **options: object) -> None:
         init(self, *args, **options)  # type: ignore[arg-type]
-        made[id(self)] = QuotedAggregate(self, WATCH[0])
-        trace.asked.append(made[id(self)])
+        made[id(self.quote)] = QuotedAggregate(self, WATCH[0])
+        trace.asked.append(made[id(self.quote)])
 
     def answered(self: ChargedQuery, histogram: Histogram) -> None:
-        made[id(self)].content = content(self, histogram)
+        made[id(self.quote)].content = content(self, histogram)
         answer(self, histogram)
 
-    def received(self: ContinualMeasurement, epoch: int, change: Histogram) -> None:
-        made[id(self)].changes[epoch] = content(self, change)
+    def received(self: EveryEpoch, epoch: int, change: Histogram) -> None:
+        mine = made[id(self.quote)]
+        mine.changes[epoch] = content(mine.question, change)
         receive(self, epoch, change)
 
     def passing(self: Measurement, tau: int) -> object:
-        made[id(self)].taus.append(tau)
+        made[id(self.quote)].taus.append(tau)
         return taken(self, tau)
 
     with (
         patch.object(ChargedQuery, "__init__", created),
         patch.object(ChargedQuery, "answer_from", answered),
-        patch.object(ContinualMeasurement, "receive", received),
+        patch.object(EveryEpoch, "receive", received),
         patch.object(Measurement, "_passing", passing),
     ):
         yield trace

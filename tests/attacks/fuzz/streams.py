@@ -19,7 +19,7 @@ from attacks.fuzz.run import SECRET
 
 import wpinq
 from wpinq.core.measurements import continual_selection
-from wpinq.core.measurements.continual_selection import ContinualSelection, rows_of
+from wpinq.core.measurements.continual_selection import PassingEpochs, rows_of
 from wpinq.core.noise.tails import share_at
 from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.errors import WpinqError
@@ -98,27 +98,30 @@ def run(stream: Stream) -> Trace:
     trace = Trace()
     unit = f"wpinq.users('user', {stream.unit})" if stream.unit else "None"
     views = wpinq.live({"user": "text", "page": "text"}, budget=10**9, delta="1/2", unit=eval(unit), secret=SECRET)
-    once = ContinualSelection.receive
+    once = PassingEpochs.receive
 
-    def receive(self: ContinualSelection, epoch: int, change: Any) -> None:
+    def receive(self: PassingEpochs, epoch: int, change: Any) -> None:
         trace.changes.append(held(change))
         once(self, epoch, change)
 
     try:
-        with patch.object(ContinualSelection, "receive", receive):
+        with patch.object(PassingEpochs, "receive", receive):
             trace.keys = keys = eval(stream.plan, {"views": views}).select(
                 stream.epsilon, delta=stream.delta, continual=True, at_least=stream.least
             )
             for number, rows in enumerate(stream.epochs, 1):
                 views.send(list(rows))
                 views.advance()
-                trace.totals.append(held(keys._total))
-                trace.taus.append(keys._threshold(number))
-                trace.shown.append({tuple(one) for one in keys._published(number).tolist()})
+                trace.totals.append(held(keys.times._total))
+                trace.taus.append(keys.times.threshold(number))
+                trace.shown.append({tuple(one) for one in keys.times.published(number).tolist()})
                 trace.spent.append(views._data.ledger.spent())
                 trace.wrong += checked(keys, trace, number)
-            trace.wrong += [f"D the keys of epoch {n} changed" for n in range(1, len(stream.epochs) + 1)
-                            if {tuple(one) for one in keys._published(n).tolist()} != trace.shown[n - 1]]  # fmt: skip
+            trace.wrong += [
+                f"D the keys of epoch {n} changed"
+                for n in range(1, len(stream.epochs) + 1)
+                if {tuple(one) for one in keys.times.published(n).tolist()} != trace.shown[n - 1]
+            ]
     except WpinqError as error:
         trace.said = f"{type(error).__name__}: {error}"
     finally:
@@ -132,7 +135,7 @@ def checked(keys: Any, trace: Trace, epoch: int) -> list[str]:
     if share_at(epoch):
         heavy = [(one, w) for one, w in trace.totals[-1].items() if w >= keys.least * keys.node.resolution]
         if heavy:
-            noise = keys._noise(epoch, np.array([one for one, _ in heavy], np.uint64))
+            noise = keys.times.noise.draw(epoch, np.array([one for one, _ in heavy], np.uint64))
             grid = keys._mechanism.grid
             wanted |= {one for (one, w), z in zip(heavy, noise.tolist(), strict=True) if w * grid + z >= trace.taus[-1]}
     return [] if wanted == trace.shown[-1] else [f"C at epoch {epoch} other keys are shown than pass"]
@@ -173,7 +176,7 @@ def exposed(keys: Any, one: Trace, other: Trace) -> float:
             continue
         alone = [w for a, b in ((mine, others), (others, mine)) for k, w in a.items() if w >= least > b.get(k, 0)]
         if alone:
-            probability, value = law(tuple(keys._scales(place + 1)))
+            probability, value = law(tuple(keys.times.noise.scales(place + 1)))
             total += sum(float(probability[value >= one.taus[place] - w * grid].sum()) for w in alone)
     return total
 
@@ -193,9 +196,9 @@ def law(scales: tuple[float, ...]) -> tuple[Any, Any]:
 
 def only_changed() -> list[Any]:
     """A key is looked at only in an epoch that changes it."""
-    once = ContinualSelection.receive
+    once = PassingEpochs.receive
 
-    def receive(self: ContinualSelection, epoch: int, change: Any) -> None:
+    def receive(self: PassingEpochs, epoch: int, change: Any) -> None:
         whole = self._total
         self._total = change
         try:
@@ -203,7 +206,7 @@ def only_changed() -> list[Any]:
         finally:
             self._total = whole
 
-    return [patch.object(ContinualSelection, "receive", receive)]
+    return [patch.object(PassingEpochs, "receive", receive)]
 
 
 def threshold(**wrong: Any) -> list[Any]:

@@ -65,14 +65,9 @@ def explain(
 
 def _each(measurements: dict[str, Measurement]) -> str:
     """What is charged only when a window is asked for."""
-    from wpinq.core import WindowedMeasurement
     from wpinq.exact import decimal
 
-    each = [
-        measurement
-        for measurement in measurements.values()
-        if isinstance(measurement, WindowedMeasurement) and measurement.each
-    ]
+    each = [measurement for measurement in measurements.values() if measurement.times.each]
     total, rho = (
         sum((measurement.epsilon for measurement in each), Fraction(0)),
         sum((measurement.rho for measurement in each), Fraction(0)),

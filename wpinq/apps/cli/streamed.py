@@ -93,16 +93,16 @@ class Outputs:
 def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]], outputs: Outputs) -> None:
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.apps.cli.show import LEVEL, protects_line
-    from wpinq.core import WindowedMeasurement
+    from wpinq.core import Kind
     from wpinq.streaming.shared.keeper import HeldError
 
     rehearsal = stream.rehearse(script)
     known = rehearsal.measurements
-    windowed = [item for item in known.values() if isinstance(item, WindowedMeasurement)]
-    if any(not entry.timed for entry in windowed):
+    windows = [window for item in known.values() if (window := item.times.window) is not None]
+    if any(window.kind is Kind.INT for window in windows):
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
     bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins_of.items()}
-    keep, sinks = stream.epochs_held([item.span for item in windowed]), outputs.sinks(stream.taken())
+    keep, sinks = stream.epochs_held([window.span.longest for window in windows]), outputs.sinks(stream.taken())
     with (
         ending(stream.stop), closing(Watch(outputs.metrics)) as watch,
         suppress(HeldError), stream.kept(keep, watch.waits) as views,  # it was stopped before it was its turn

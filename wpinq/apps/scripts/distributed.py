@@ -53,13 +53,11 @@ class ScriptProcesses(Processes):
         Raises:
             PlanError: Some plan can travel neither as a plan nor with the script.
         """
-        from wpinq.core import ContinualMeasurement, WindowedMeasurement
-
         for name, measurement in measurements.items():
             why = _why(measurement.node)
             if why is None:
                 continue
-            if isinstance(measurement, (WindowedMeasurement, ContinualMeasurement)):
+            if measurement.times.window is not None or measurement.times.continual:
                 raise PlanError(f"{CALL}: {name} is measured window by window or for ever, and {why}")
             if measurement.settled:
                 raise PlanError(f"{CALL}: the dataflow observes {name} while it is made, and {why}")

@@ -30,14 +30,26 @@ class Lowered:
         self._failure, self.chosen = job.failure, representatives(job.roots)
         needed = needed_columns(job.roots, self.chosen)
         order = [node for node in steps(*job.roots) if self.chosen[node] is node]
-        self.shapes: dict[Node, Shape] = {node: node.lower(needed[node]) for node in order}
+        self.shapes: dict[Node, Shape] = {node: self._once(node, node.lower(needed[node])) for node in order}
         for node, shape in self.shapes.items():
             if isinstance(shape, Read) and (anyone := self._conditions(node, order, job.roots)):
                 self.shapes[node] = replace(shape, anyone=anyone)
         sizes = [shape.data.reader.total_bytes for shape in self.shapes.values() if isinstance(shape, Read)]
         self.size = None if None in sizes else sum(size or 0 for size in sizes)
-        readers = [node.inputs for node, shape in self.shapes.items() if isinstance(shape, Keyed)] + [job.roots]
-        self.read = list(dict.fromkeys(self.chosen[one] for inputs in readers for one in inputs))
+        readers = [self.ups(node) for node, shape in self.shapes.items() if isinstance(shape, Keyed)]
+        readers.append([self.chosen[root] for root in job.roots])
+        self.read = list(dict.fromkeys(end for ends in readers for end in ends))
+
+    def _once(self, node: Node, shape: Shape) -> Shape:
+        """The shape that takes the records of one step in once, where a step reads that one twice."""
+        if isinstance(shape, Keyed) and shape.itself and len({self.chosen[up] for up in node.inputs}) == 1:
+            return shape.itself
+        return shape
+
+    def ups(self, node: Node) -> list[Node]:
+        """The steps whose output a step reads, by its ports: of two that are one, that one."""
+        ups, shape = [self.chosen[up] for up in node.inputs], self.shapes[node]
+        return ups[: len(shape.keys)] if isinstance(shape, Keyed) else ups
 
     def _conditions(self, node: Node, order: Sequence[Node], roots: Sequence[Node]) -> tuple[Condition, ...]:
         """The conditions of all steps that read a source, which can leave records out; none if one has none."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Merge, Shape, Stateless
 from wpinq.core.records.batch import Batch
-from wpinq.core.state.states import Ending, Piecewise, State
+from wpinq.core.state.states import Ending, State
 from wpinq.core.state.write_buffer import Shrinking, Waiting
 from wpinq.failures import Failure
 
@@ -60,6 +60,7 @@ class Linear:
                     self._steps[node] = edges
         self.ends = [node for node in self._steps if node in read]
         self.origin = origin
+        self._shrinking = {end: Shrinking() for end in self.ends}
         self.note: dict[Node, list[Callable[[Batch], None]]] = {}
         self.keep: dict[Node, Callable[[Batch], Batch]] = {}
         self.finish: list[Callable[[Node], None]] = []
@@ -82,15 +83,17 @@ class Linear:
         if last and isinstance(state, Ending):
             yield from self._added(map(self.push, state.last()))
         else:
-            yield self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
+            pieces = getattr(state, "pieces", None)  # to ask for `Piecewise` takes longer than a small epoch's step
+            yield self.push(state.emit()) if pieces is None else self._push_all(pieces())
         if last:
             self.finished()
 
     def _added(self, pieces: Iterator[StepBatches]) -> Iterator[StepBatches]:
-        """The same with equal records of a piece added up, for each end as long as that shrinks them."""
-        shrinking = {end: Shrinking() for end in self.ends}
+        """The same with equal records of a piece added up, for each end as long as that shrinks them, of all shards."""
         for parts in pieces:
-            made = {end: shrinking[end](Batch.concat(batches, batches[0].schema)) for end, batches in parts.items()}
+            made = {
+                end: self._shrinking[end](Batch.concat(batches, batches[0].schema)) for end, batches in parts.items()
+            }
             yield {end: [batch] for end, batch in made.items() if len(batch)}
 
     def finished(self) -> None:

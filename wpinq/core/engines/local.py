@@ -70,9 +70,9 @@ class Loop:
         for node, shape in self._plan.shapes.items():
             if isinstance(shape, Keyed):
                 state = self._states[node] = state_of(shape, job.key, threads, self._plan.size)
-                for port, up in enumerate(node.inputs):
+                for port, up in enumerate(self._plan.ups(node)):
                     absorb = job.failure.guard(node.title, partial(state.absorb, port), None)
-                    self._takers[self._plan.chosen[up]].append(absorb)
+                    self._takers[up].append(absorb)
 
     def turn(self, read: Callable[[Read], Iterable[Batch]], result: Sequence[Histogram], *, last: bool) -> None:
         """Take in records, and add to the histograms what follows from them.

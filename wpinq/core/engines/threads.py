@@ -6,7 +6,8 @@ belongs to follows from its identity, never from the data that came before. A st
 parts than there are threads: what does not fit in memory waits on disk, part by part (`core/state/spill.py`).
 
 Records wait in memory until there are many of a part, so that its tables are in the cache while they are taken in.
-Where all of them fit, a part is begun and ended at once, and few are there at a time.
+Where all of them fit, a part is begun and ended at once, and few are there at a time. `Room` says how many may wait:
+what is known of people takes twice the memory of their records.
 """
 
 from __future__ import annotations
@@ -37,8 +38,12 @@ bytes of Parquet are 125 there."""
 WORTH = 1 << 14
 """Rows of a part that are worth a call; a share of them where there are more than `PARTS`."""
 LOT, SHARE = 1 << 25, 8
-"""Bytes of a part that wait before they are taken in, at the most; and the share of memory that may wait in all parts,
-an eighth."""
+"""Bytes of a part that wait before it is tried whether they take less in its state, at the most; and the share of
+memory that may wait in all parts until then, an eighth."""
+PIECES = 16
+"""Pieces of a part that get memory of their own together."""
+MOST_SHARE = 2
+"""The share of memory that may wait in all parts where it takes more in their states, a half."""
 
 
 def state_of(shape: Keyed, key: bytes, threads: int | None, size: int | None = None) -> State:
@@ -122,11 +127,9 @@ class Threads:
             yield from pieces
 
     def _started(self) -> Workers:
-        size = min(LOT, LIMIT.most // (SHARE * self._count))
-        taken = size * self._count if LIMIT.take(size * self._count) else 0
-        weakref.finalize(self, LIMIT.give, taken)
-        rows = WORTH * PARTS // max(PARTS, self._count)
-        self._parts = [Part(self._make(), size if taken else 0, rows) for _ in range(self._count)]
+        states = [self._make() for _ in range(self._count)]
+        room = Room(self._count, tries=isinstance(states[0], Overflow))
+        self._parts = [Part(state, room) for state in states]
         return Workers(self._threads)
 
     def _cut(self, port: int, batch: Batch) -> None:
@@ -136,32 +139,96 @@ class Threads:
                 part.add(port, piece, width * len(piece))
 
 
+class Room:
+    """How many records of each part wait before they are taken in.
+
+    Where records repeat they take less memory in a state, else more. Keys are cut into parts by chance, so parts are
+    alike: the first that is full takes its records in, which shows what they take there. Where it is more, those of all
+    others wait for up to twice as much before it is tried again, and from half of memory on they wait on disk.
+
+    Args:
+        count: How many parts there are.
+        tries: Whether states tell what they take.
+
+    Attributes:
+        rows: Rows that wait at least; none is taken in before there are so many, and as many bytes as may wait.
+        disk: Whether a part that has taken in none lets its records wait on disk.
+    """
+
+    def __init__(self, count: int, *, tries: bool) -> None:
+        self._count, self.rows = count, WORTH * PARTS // max(PARTS, count)
+        self._lock, self._trying, self._settled = threading.Lock(), False, not tries
+        self._most, self.disk = 0, False
+        self._widen(min(LOT, LIMIT.most // (SHARE * count)))
+        self._least = self._most
+
+    def full(self, size: float, *, begun: bool) -> bool:
+        """Whether a part takes in what waits there.
+
+        Args:
+            size: Bytes that wait.
+            begun: Whether its state has taken in some before.
+        """
+        with self._lock:
+            if size < (self._least if begun else self._most) or (self._trying and not begun):
+                return False
+            self._trying = self._trying or not (begun or self._settled)
+            return True
+
+    def tried(self, size: float, taken: int) -> None:
+        """Learn that so many bytes were taken in first by a state, and what they take there."""
+        with self._lock:
+            if self._trying:
+                self._trying, more = False, min(self._most, LIMIT.most // (MOST_SHARE * self._count) - self._most)
+                shrinks = taken <= size
+                self.disk = not shrinks and not self._widen(more)
+                self._settled = shrinks or self.disk
+
+    def _widen(self, more: int) -> bool:
+        """Let so many bytes more wait in each part, if memory allows that."""
+        if more <= 0 or not LIMIT.take(more * self._count):
+            return False
+        weakref.finalize(self, LIMIT.give, more * self._count)
+        self._most += more
+        return True
+
+
 class Part:
     """The state of some keys, and records of theirs that wait until there are enough for a call.
 
     Args:
         state: The state.
-        size: Bytes that wait.
-        rows: Rows that wait; it takes as many as either asks for.
+        room: How many wait.
     """
 
-    def __init__(self, state: State, size: int, rows: int) -> None:
-        self._state, self._most, self._fewest = state, size, rows
+    def __init__(self, state: State, room: Room) -> None:
+        self._state, self._room, self._begun = state, room, False
         self._adding, self._taking = threading.Lock(), threading.Lock()
-        self._waiting: dict[int, list[Batch]] = {}
+        self._waiting: dict[int, Pile] = {}
         self._rows, self._size = 0, 0.0
 
     def add(self, port: int, batch: Batch, size: float) -> None:
         """Let records wait, or take them in with all that wait; in any thread."""
         with self._adding:
-            self._waiting.setdefault(port, []).append(batch)
+            self._waiting.setdefault(port, Pile()).add(batch)
             self._rows += len(batch)
             self._size += size
-            if self._rows < self._fewest or self._size < self._most:
+            if self._rows < self._room.rows or not self._room.full(self._size, begun=self._begun):
                 return
-            waiting, self._waiting, self._rows, self._size = self._waiting, {}, 0, 0.0
+            waiting, self._waiting = self._waiting, {}
+            whole, self._rows, self._size = self._size, 0, 0.0
+            first, self._begun = not self._begun, True
         with self._taking:
-            self._take(waiting)
+            if first and isinstance(self._state, Overflow):
+                self._begin(self._state, waiting, whole)
+            else:
+                self._take(waiting)
+
+    def _begin(self, state: Overflow, waiting: dict[int, Pile], size: float) -> None:
+        if self._room.disk:
+            state.wait()
+        self._take(waiting)
+        self._room.tried(size, state.size)
 
     def last(self) -> Iterator[Batch]:
         """The change of the output, with all that waited taken in."""
@@ -169,13 +236,37 @@ class Part:
         del self._waiting
         return _pieces(self._state)
 
-    def _take(self, waiting: dict[int, list[Batch]]) -> None:
+    def _take(self, waiting: dict[int, Pile]) -> None:
         while waiting:
-            port, batches = waiting.popitem()
-            frame = pl.concat([batch.frame for batch in batches], how="vertical_relaxed", rechunk=True)
-            schema = batches[0].schema
-            batches.clear()  # the rows are there once
-            self._state.absorb(port, Batch(frame, schema))
+            port, pile = waiting.popitem()
+            self._state.absorb(port, pile.take())
+
+
+class Pile:
+    """Batches of a part that wait. Pieces of one cut share its memory, so some at a time get memory of their own."""
+
+    def __init__(self) -> None:
+        self._batches: list[Batch] = []
+        self._pieces: list[Batch] = []
+
+    def add(self, piece: Batch) -> None:
+        """Let a piece of a cut wait."""
+        self._pieces.append(piece)
+        if len(self._pieces) == PIECES:
+            self._batches.append(_together(self._pieces))
+            self._pieces.clear()
+
+    def take(self) -> Batch:
+        """All rows; none waits afterwards."""
+        whole = _together([*self._batches, *self._pieces])
+        self._batches.clear()  # the rows are there once
+        self._pieces.clear()
+        return whole
+
+
+def _together(batches: list[Batch]) -> Batch:
+    frames = [batch.frame for batch in batches]
+    return Batch(pl.concat(frames, how="vertical_relaxed", rechunk=True), batches[0].schema)
 
 
 def _each(parts: deque[Part]) -> Iterator[Batch]:

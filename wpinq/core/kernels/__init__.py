@@ -122,10 +122,9 @@ def find(library: ctypes.CDLL, ids: Words, weights: Weights, tie: int, wanted: W
     """The weights of identities among others, which are in order, first words side by side; 0 where absent."""
     wanted, weights = np.ascontiguousarray(wanted), np.ascontiguousarray(weights)
     result = np.empty(len(wanted), np.int64)
-    firsts, seconds = ids[:, 0].ctypes.data, ids[:, 1].ctypes.data
-    library.wpinq_find(
-        len(ids), firsts, seconds, weights.ctypes.data, tie, len(wanted), wanted.ctypes.data, result.ctypes.data
-    )
+    firsts, of_weights = ids.ctypes.data, weights.ctypes.data
+    seconds = firsts + ids.strides[1]
+    library.wpinq_find(len(ids), firsts, seconds, of_weights, tie, len(wanted), wanted.ctypes.data, result.ctypes.data)
     return result
 
 

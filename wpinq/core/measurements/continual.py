@@ -1,250 +1,225 @@
-"""A measurement that answers at every epoch of a live source."""
+"""Measurements that answer at every epoch of a live source.
+
+The noise is that of `epoch_noise.py`. Its key does not cover a digest of the histogram, which changes from epoch to
+epoch; the counts of a closed epoch never change (privacy rule 5).
+
+Epochs have the numbers of the source, not counted from the measurement on: a measurement that is made again later is
+the same release, with the same answer for each epoch. If they were counted from the measurement on, both would have the
+same noise at different epochs, and the difference of their answers would be exact.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import groupby
+from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from wpinq.arguments import NOTHING, WHOLE, require
-from wpinq.core.functions.isolate import refuse_inside
+from wpinq.core.measurements.epoch_noise import EndlessNoise, FactoredNoise, NoiseOfEpochs, TreeNoise
 from wpinq.core.measurements.measurement import Measurement, quoted
-from wpinq.core.noise import Mechanism, Words, mechanism
+from wpinq.core.measurements.query import ChargedQuery
+from wpinq.core.measurements.times import Moment, Times
+from wpinq.core.noise import DiscreteGaussian, Mechanism, counting_tree, endless_sums, factored_sums, mechanism
 from wpinq.core.noise.accuracy import level_of_each
-from wpinq.core.noise.counting_tree import FORM, parts, segment
-from wpinq.core.noise.tails import half_width
+from wpinq.core.noise.gaussian_curve import shift_of, square_of
 from wpinq.core.noise.threshold import refuse_other_law
 from wpinq.core.operators.contribution.first import First
 from wpinq.core.operators.window import Window, combines_records
 from wpinq.core.plan.node import Node, Source
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import show_measured
-from wpinq.core.pricing.privacy_cost import Payment
+from wpinq.core.pricing.gaussian_price import moved_squared
+from wpinq.core.pricing.privacy_cost import GAUSSIAN, Payment
 from wpinq.core.pricing.quote import Quote
-from wpinq.core.records.bins import bin_frame
+from wpinq.core.pricing.sensitivity import unit_sensitivities
+from wpinq.core.records.fields import Field
 from wpinq.core.records.identity import identities
-from wpinq.core.records.siphash import siphash
-from wpinq.core.records.values import KEY_SIZE
 from wpinq.core.runs.epochs import Epochs
 from wpinq.core.runs.prefix_sums import Changes
 from wpinq.core.runs.timeline import Timeline
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.table import Ids
 from wpinq.errors import NotReadyError, PlanError
-from wpinq.exact import Amount, decimal, exact
-from wpinq.failures import redacted
+from wpinq.exact import decimal
 
 FAR = 24
 """A segment that is reached after 10^11 epochs; noise that is too wide there is refused before it is charged."""
 
 
-class ContinualMeasurement(Measurement):
-    """A charged, noisy histogram of every epoch that closes after it was made, for ever.
+class EveryEpoch(Times):
+    """Answers at each epoch that closes after the measurement was made, up to a last one or for ever.
 
-    The noise is that of the nodes of counting trees (`core/noise/counting_tree.py` has the proof). The noise of a node
-    is a keyed function of the release, the node and the bin, so it is computed for observed bins and epochs only, and
-    repeated observations have the same answer. The key does not cover a digest of the histogram, which changes from
-    epoch to epoch; the counts of a closed epoch never change (privacy rule 5). The answer at an epoch is a sum of noisy
-    nodes, whatever else was released.
+    No run answers it, because the live source hands it the change of each epoch. Bins are given by name, because a
+    published table would reveal new bins.
 
-    Epochs have the numbers of the source, not counted from the measurement on: a measurement that is made again later
-    is the same release, with the same answer for each epoch. If they were counted from the measurement on, both would
-    have the same noise at different epochs, and the difference of their answers would be exact.
+    Args:
+        quote: That of the measurement.
+        noise: Makes the noise.
 
     Attributes:
-        scale: The L1 sensitivity divided by epsilon; an answer has the noise of several nodes, see `deviation`.
+        noise: The noise of each epoch.
+        first: The first epoch that can be asked for.
+        root: The plan.
     """
 
+    continual = True
     unreleased = "a continual measurement is observed bin by bin; release an epoch's measurement"
-    """Its bins are given by name, because a published table would reveal new bins."""
 
-    def __init__(self, quote: Quote[Any]) -> None:
+    def __init__(self, quote: Quote[Any], noise: NoiseOfEpochs = TreeNoise) -> None:
         super().__init__(quote)
-        self._first, self._closed, self._root = 0, 0, quote.node
-        secret = self.key_owner.secret
-        self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
-        self._noises = Words(secret.derive("continual noise", quote.key))
-        self._levels: dict[tuple[int, int], Mechanism] = {}
-        self._changes = self._no_changes()
+        self.first, self._closed, self.root = 0, 0, quote.node
+        self._owner = quote.sources[0]
+        self.noise = noise(quote.mechanism, self._owner.secret, quote.key)
+        self.changes = self._no_changes()
         self._keep = None if quote.epochs is None else quote.epochs.log.keep
-
-    @classmethod
-    def quoted(
-        cls, survey: Survey, log: Timeline, paid: Payment, *, name: str | None, analyst: str | None
-    ) -> Quote[ContinualMeasurement]:
-        """Quote a continual measurement of a plan over what a live source is sent.
-
-        Raises:
-            PlanError: A step of the plan is not linear for each record, it is too late for it, or the noise has another
-                law than that of the nodes of the trees, or see `price`.
-        """
-        refuse_unless_linear(survey.steps)
-        result = quoted(
-            survey, paid, cls, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
-            fields=("continual", FORM),
-        )  # fmt: skip
-        refuse_other_law(result.mechanism, "measure(continual=True)")
-        refuse_too_wide(result.mechanism)
-        return result
-
-    @property
-    def settled(self) -> bool:
-        """True: no run answers it, because the live source hands it the change of each epoch."""
-        return True
 
     def begin(self, epoch: int, total: Histogram) -> None:
         """Answer from this epoch on, whose histogram this is, and goes on to be; none before can be asked for."""
-        self._first = epoch
-        self._changes = self._no_changes()
+        self.first = epoch
+        self.changes = self._no_changes()
         self.receive(epoch, total.copy())
 
     def receive(self, epoch: int, change: Histogram) -> None:
         """Take in the change of the histogram in the next epoch."""
-        self._changes.append(change)
+        self.changes.append(change)
         self._closed = epoch
         if self._keep is not None:
-            self._changes.forget(epoch - self._keep - self._first + 2)
+            self.changes.forget(epoch - self._keep - self.first + 2)
 
-    def observe(self, bin: Any, epoch: int | None = None) -> int | float:  # noqa: A002
-        """The noisy weight of one bin at the end of an epoch.
+    def check(self, window: Any, epoch: int | None) -> None:
+        """See `Times`."""
+        super().check(window, None)
 
-        Args:
-            bin: A value, or a tuple of values where the collection has several columns.
-            epoch: A closed epoch, from the first that closed after the measurement was made; by default the last.
+    def parts(self, query: ChargedQuery, frame: pl.DataFrame, epoch: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """See `Times`."""
+        closed, ids = self.closed(epoch), identities(frame, self.quote.node.schema, self._owner.identity_key)
+        return self.lookup(closed, frame, ids), self.noise.again(closed, ids)
 
-        Raises:
-            BinError: The collection could never hold such a bin.
-            NotReadyError: The epoch is still open, or was closed before.
-        """
-        value: int | float = self.observe_many([bin], epoch)[0].item()
-        return value
+    def lookup(self, epoch: int, frame: pl.DataFrame, ids: Ids) -> np.ndarray:
+        """The true weights of bins at the end of a closed epoch."""
+        return self.changes.lookup(epoch - self.first + 1, frame, ids)
 
-    def observe_many(self, bins: Any, epoch: int | None = None) -> np.ndarray:
-        """The noisy weights of many bins at the end of an epoch; the same as asking one by one.
+    def half_width(self, level: Fraction, bins: int, epoch: int | None) -> float:
+        """See `Times`."""
+        return self.noise.half_width(self.closed(epoch), float(1 - level_of_each(level, bins)))
 
-        Raises:
-            BinError, NotReadyError: See `observe`.
-        """
-        refuse_inside("observe")
-        frame = bin_frame(bins, self.node.schema)
-        closed = self._closed_epoch(epoch)
+    def variance(self, epoch: int | None) -> float:
+        """See `Times`."""
+        return self.noise.deviation(self.closed(epoch)) ** 2
 
-        def answer() -> np.ndarray:
-            ids = identities(frame, self.node.schema, self.key_owner.identity_key)
-            true = self._changes.lookup(closed - self._first + 1, frame, ids)
-            return self._divided(self._sum(true, self._noise(closed, ids)))
-
-        return redacted("observe", answer)
-
-    def pairs(self, bins: Any, epoch: int) -> list[tuple[Any, Any]]:
-        """Each of some bins with its noisy weight at the end of an epoch.
-
-        Raises:
-            BinError, NotReadyError: See `observe`.
-        """
-        return list(zip(bins, self.observe_many(bins, epoch).tolist(), strict=True))
-
-    def deviation(self, epoch: int | None = None) -> float:
-        """The standard deviation of the noise at an epoch.
-
-        Raises:
-            NotReadyError: See `observe`.
-        """
-        return self._deviation(self._closed_epoch(epoch))
-
-    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
-        """Half the width of an interval around an answer that holds the true weight with at least this probability.
-
-        Args:
-            level: Between 0 and 1.
-            bins: Around how many answers the intervals shall hold all together.
-            epoch: The epoch of the answers; by default the last that closed.
-
-        Raises:
-            PlanError: The level is not strictly between 0 and 1, or `bins` is not a whole number above zero.
-            NotReadyError: See `observe`.
-        """
-        rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
-        return half_width(self._scales(self._closed_epoch(epoch)), float(rest)) / self._unit
+    def moments(self, epoch: int, since: int = 0, *, again: bool = False) -> Iterator[Moment]:
+        """See `Times`."""
+        yield Moment(epoch)
 
     def explain(self) -> str:
-        """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
-        noise = self.noise_lines()
-        if self.quote.delta:
-            noise.append(f"  each data set pays delta {decimal(self.quote.delta)} as well, once for all epochs")
-        return show_measured(self.node, self.epsilon, noise=noise)
+        """See `Times`; and how wide the noise is at some epochs."""
+        lines, delta = self.noise_lines(), self.quote.delta
+        if delta:
+            lines.append(f"  each data set pays delta {decimal(delta)} as well, once for all epochs")
+        return show_measured(self.quote.node, self.quote.epsilon, noise=lines)
 
     def noise_lines(self) -> list[str]:
-        """What adds noise, and how wide it is at some epochs, in two lines; for quotes too."""
-        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in self._shown_epochs]
-        delta = f", delta={decimal(self.quote.delta)}" if self.quote.delta else ""
+        """See `Times`: two lines."""
+        quote, noise = self.quote, self.noise
+        unit = quote.mechanism.grid * quote.node.resolution
+        wide = [f"{noise.deviation(epoch) / unit:,.4g} at epoch {epoch:,}" for epoch in noise.shown]
+        delta = f", delta={decimal(quote.delta)}" if quote.delta else ""
         return [
-            f"{self.quote.call}(epsilon={decimal(self.epsilon)}{delta}, {self._terms})  {self._title}",
+            f"{quote.call}(epsilon={decimal(quote.epsilon)}{delta}, {noise.terms})  {noise.title}",
             f"  standard deviation of the noise on a bin: {', '.join(wide)}",
         ]
 
-    @property
-    def _shown_epochs(self) -> tuple[int, ...]:
-        return 1, 100, 10_000, 1_000_000
+    def closed(self, epoch: int | None) -> int:
+        """The number of an epoch that can be asked for; by default of the last.
 
-    @property
-    def _terms(self) -> str:
-        return "continual=True"
-
-    @property
-    def _title(self) -> str:
-        return "noise of the nodes of counting trees"
-
-    def _no_changes(self) -> Changes:
-        return Changes(lambda: Histogram(self.node.schema, self.key_owner.identity_key, self.node.held.array))
-
-    def _deviation(self, epoch: int) -> float:
-        """The standard deviation of the noise at an epoch, closed or not."""
-        variance = sum(self._level(*node[:2]).variance() for node in parts(epoch))
-        return math.sqrt(variance) / self._unit
-
-    def _closed_epoch(self, epoch: int | None) -> int:
-        """The number of an epoch that can be asked for."""
+        Raises:
+            NotReadyError: It is still open, was closed before, or is not kept.
+            PlanError: It is no number, or after the last one that was paid for.
+        """
         require(epoch, WHOLE | NOTHING, "observe(epoch=...)")
         last = self._closed if epoch is None else epoch
         if not self._closed or last > self._closed:
             raise NotReadyError("observe: the epoch is still open; call advance() first.")
         if self._keep is not None and last <= self._closed - self._keep:
             raise NotReadyError(f"observe: the last {self._keep} epochs are kept, no earlier one; see live(keep=...).")
-        if last < self._first:
-            raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self._first} or a later one.")
+        if last < self.first:
+            raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self.first} or a later one.")
+        if self.noise.last is not None and last > self.noise.last:
+            raise PlanError(
+                f"observe: measured up to epoch {self.noise.last}, its horizon, and no later one; ask for an earlier "
+                "epoch, or measure anew with a larger horizon=, which is charged."
+            )
         return last
 
-    def _scales(self, epoch: int) -> list[float]:
-        """The scales of the noises of an epoch, in steps."""
-        return [float(self._level(*node[:2]).scale) for node in parts(epoch)]
+    def _no_changes(self) -> Changes:
+        node, key = self.quote.node, self._owner.identity_key
+        return Changes(lambda: Histogram(node.schema, key, node.held.array))
 
-    def _level(self, number: int, level: int) -> Mechanism:
-        """The noise of the nodes of a level in a segment, all on one grid."""
-        if (number, level) not in self._levels:
-            scale = self._mechanism.scale / segment(number).shares[level]
-            self._levels[number, level] = mechanism("geometric", scale * self._mechanism.grid)
-        return self._levels[number, level]
 
-    def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
-        """The noise of the nodes of an epoch for each bin, all nodes of a level at once."""
-        total = np.zeros(len(ids), np.int64)
-        for (number, level), nodes in groupby(parts(epoch), key=lambda node: node[:2]):
-            _, _, index, sign = (np.array(column) for column in zip(*nodes, strict=True))
-            drawn = self._level(number, level).draw(self._noises, self._blocks(number, level, index, ids))
-            total += sign @ drawn.reshape(len(index), len(ids))
-        return total
+def continual_measurement(
+    survey: Survey, log: Timeline, paid: Payment, horizon: int | None, *, name: str | None, analyst: str | None
+) -> Quote[Measurement]:  # fmt: skip
+    """Quote a measurement of every epoch of what a live source is sent.
 
-    def _blocks(self, number: int, level: int, index: np.ndarray, ids: Ids) -> Ids:
-        """The blocks from which words are made: for each node and bin a keyed 128-bit hash of both."""
-        words = [np.tile(ids[:, i], len(index)) for i in (0, 1)]
-        position = np.repeat(index.astype(np.uint64), len(ids))
-        close = np.full(len(position), np.uint64(32 << 56 | number << 8 | level))
-        return siphash(self._nodes, [*words, position, close])
+    Args:
+        survey: The plan.
+        log: The live source.
+        paid: What it costs the privacy unit, and the name of its noise.
+        horizon: With Gaussian noise, the last epoch.
+        name, analyst: See `quoted`.
+
+    Raises:
+        PlanError: A step of the plan is not linear for each record, it is too late for it, or the noise has another
+            law than is proved, is too wide, or is for a ledger that adds up epsilon and delta; or see `price`.
+    """
+    refuse_unless_linear(survey.steps)
+    epochs = Epochs(log, survey.root, None)
+    if paid.noise != GAUSSIAN:
+        result = quoted(
+            survey, paid, times=EveryEpoch, name=name, analyst=analyst, epochs=epochs,
+            fields=("continual", counting_tree.FORM),
+        )  # fmt: skip
+        refuse_other_law(result.mechanism, "measure(continual=True)")
+        refuse_too_wide(result.mechanism)
+        return result
+    law, noise, fields = _endless(survey, paid) if horizon is None else _factored(survey, paid, horizon)
+    return quoted(
+        survey, paid, times=partial(EveryEpoch, noise=noise), name=name, analyst=analyst, epochs=epochs,
+        fields=fields, law=law,
+    )  # fmt: skip
+
+
+def _factored(survey: Survey, paid: Payment, horizon: int) -> tuple[DiscreteGaussian, NoiseOfEpochs, tuple[Field, ...]]:
+    """The normal variables of a measurement up to a last epoch, what makes its noise, and what its key is bound to."""
+    require(horizon, WHOLE, "measure(horizon=...)")
+    if not 1 <= horizon <= factored_sums.MOST:
+        raise PlanError(f"measure(horizon={horizon}): takes from 1 to {factored_sums.MOST:,} epochs.")
+    _refuse_divergences(paid, "measure(horizon=...)")
+    square = factored_sums.factors(horizon).square * moved_squared(survey) / shift_of(paid.epsilon, paid.delta) ** 2
+    return DiscreteGaussian(square), partial(FactoredNoise, horizon=horizon), (factored_sums.FORM, horizon)
+
+
+def _endless(survey: Survey, paid: Payment) -> tuple[DiscreteGaussian, NoiseOfEpochs, tuple[Field, ...]]:
+    """Likewise of one without a last epoch."""
+    _refuse_divergences(paid, "measure(continual=True, mechanism='gaussian')")
+    bins, moved = max(unit.l1 for unit in unit_sensitivities(survey)), moved_squared(survey)
+    law = DiscreteGaussian(moved / shift_of(paid.epsilon, paid.delta) ** 2)
+    DiscreteGaussian(law.square * endless_sums.ROOM)  # refuses what could not be drawn, before any charge
+    spare = math.ceil(square_of(moved, bins, paid.epsilon, paid.delta) - law.square)
+    return law, partial(EndlessNoise, spare=spare), (endless_sums.FORM, spare)
+
+
+def _refuse_divergences(paid: Payment, call: str) -> None:
+    if not paid.delta:
+        raise PlanError(
+            f"{call}: its noise is proved for epsilon= and delta= of a ledger that adds up both; this one adds up "
+            "divergences. Take mechanism='geometric', without horizon=. Nothing was charged."
+        )
 
 
 def refuse_too_wide(noise: Mechanism) -> None:
@@ -253,7 +228,7 @@ def refuse_too_wide(noise: Mechanism) -> None:
     Raises:
         PlanError: Its scale would be out of range there; nothing was charged.
     """
-    mechanism("geometric", noise.scale * noise.grid / min(segment(FAR).shares))
+    mechanism("geometric", noise.scale * noise.grid / min(counting_tree.segment(FAR).shares))
 
 
 def refuse_unless_linear(walk: Iterable[Node]) -> None:

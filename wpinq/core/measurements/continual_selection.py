@@ -5,7 +5,7 @@ One epsilon and one delta pay for all epochs that there will ever be: `core/nois
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn
@@ -15,9 +15,12 @@ import polars as pl
 
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.continual import ContinualMeasurement, refuse_too_wide, refuse_unless_linear
+from wpinq.core.measurements.continual import EveryEpoch, refuse_too_wide, refuse_unless_linear
+from wpinq.core.measurements.epoch_noise import TreeNoise
+from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.provenance import About
 from wpinq.core.measurements.published import by_name, ordered
+from wpinq.core.measurements.times import Moment, noisy
 from wpinq.core.noise import mechanism
 from wpinq.core.noise.counting_tree import FORM
 from wpinq.core.noise.tails import lasting_threshold, share_at
@@ -40,26 +43,105 @@ from wpinq.failures import redacted
 NAMELESS = "bins are published by a threshold here, and none is observed by its name; use release(), or measure(...)"
 
 
-class ContinualSelection(ContinualMeasurement):
-    """Charged bins of a live source: those that passed a threshold by an epoch, with their noisy weights at it.
+class PassingEpochs(EveryEpoch):
+    """The bins that passed a threshold by an epoch, and their weights.
 
     Whether a bin passes is seen when an epoch is closed. Until it does its weight alone is held; from then on what it
-    changes at every epoch, so that earlier epochs have the same answers for ever. Made again, it is the same release at
-    no further cost, and looks at bins from the next epoch on: keep it.
+    changes at every epoch, so that earlier epochs have the same answers for ever.
+
+    Args:
+        quote: That of the selection.
+        least: The weight from which bins are looked at, in steps of the resolution.
+    """
+
+    unreleased = ""
+    noise: TreeNoise
+
+    def __init__(self, quote: Quote[Any], least: int) -> None:
+        super().__init__(quote)
+        self._least = least
+        self._since = Table()
+        self._named, self._places = Batch.empty(quote.node.schema).frame.select(quote.node.schema.names), Table()
+
+    def begin(self, epoch: int, total: Histogram) -> None:
+        """Look at bins from this epoch on, in this histogram, which takes in each epoch before `receive` is called."""
+        self._since, self._total = Table(), total
+        super().begin(epoch, total)
+
+    def receive(self, epoch: int, change: Histogram) -> None:
+        """Take in the change of the histogram in an epoch, and find the bins that pass at its end."""
+        node = self.quote.node
+        counted = Histogram(node.schema, self._owner.identity_key, node.held.array)
+        for ids, weights in rows_of(change):
+            known = self._since.lookup(ids) > 0
+            counted.add((ids[known], weights[known]))
+        passed = redacted("advance", lambda: list(self._pass_at(epoch))) if share_at(epoch) else []
+        for ids, weights in passed:
+            counted.add((ids, weights))
+            self._since.add(ids, np.full(len(ids), epoch))
+        super().receive(epoch, counted.copy())  # added up, so that threads that ask at once need not
+
+    def published(self, epoch: int) -> Ids:
+        """The bins that were published by an epoch."""
+        ids, since = self._since.copy().items()  # another thread may add to it
+        return ids[since <= epoch]
+
+    def threshold(self, epoch: int) -> int:
+        """The threshold at an epoch at which bins are looked at, or at the last one before it, in steps."""
+        while not share_at(epoch):
+            epoch -= 1
+        quote, scales = self.quote, self.noise.scales(epoch)
+        chance = quote.delta * share_at(epoch)
+        return max(
+            lasting_threshold(
+                scales, quote.mechanism.grid, unit.l1, unit.linf, chance=unit.data_sets * chance, least=self._least
+            )
+            for unit in unit_sensitivities(quote.node)
+        )
+
+    def names(self, ids: Ids) -> pl.DataFrame:
+        """The names of published bins, in their order: found in what was sent, from the last epoch backwards."""
+        with self._owner.turn:
+            new = ids[self._places.lookup(ids) == 0]
+            end, width = self._closed, 1
+            while len(new):
+                if not end:
+                    raise EngineError(CHANGED)
+                begin = max(end - width, 0)
+                frame, places = found_in(between(self.root, begin, end), new)
+                order, named_ids, _ = combine(new[places], np.ones(len(places), np.int64))
+                self._places.add(named_ids, self._named.height + 1 + order)
+                self._named = pl.concat([self._named, frame])
+                new, end, width = np.delete(new, places, axis=0), begin, 4 * width
+            return self._named[self._places.lookup(ids) - 1]
+
+    def _pass_at(self, epoch: int) -> Iterator[tuple[Ids, Weights]]:
+        """The bins that are looked at at an epoch and pass, and did not before, with their weights."""
+        tau, grid = self.threshold(epoch), self.quote.mechanism.grid
+        for ids, weights in rows_of(self._total):
+            some, true = ids[weights >= self._least], weights[weights >= self._least]
+            passes = (noisy(true, self.noise.draw(epoch, some), grid) >= tau).astype(np.bool_)
+            some, true = some[passes], true[passes]
+            new = self._since.lookup(some) == 0
+            if new.any():
+                yield some[new], true[new]
+
+
+class ContinualSelection(Measurement):
+    """Charged bins of a live source: those that passed a threshold by an epoch, with their noisy weights at it.
+
+    Made again, it is the same release at no further cost, and looks at bins from the next epoch on: keep it.
 
     Attributes:
         delta: What it costs each data set, once, beside epsilon.
         least: The weight from which bins are looked at.
     """
 
-    unreleased = ""
+    times: PassingEpochs
 
     def __init__(self, quote: Quote[Any], least: int) -> None:
-        super().__init__(quote)
+        super().__init__(quote, partial(PassingEpochs, least=least))
         self.delta, self.least = quote.delta, Fraction(least, quote.node.resolution)
-        self._least = least
-        self._since = Table()
-        self._named, self._places = Batch.empty(quote.node.schema).frame.select(quote.node.schema.names), Table()
 
     @property
     def bins(self) -> pl.DataFrame:
@@ -70,8 +152,8 @@ class ContinualSelection(ContinualMeasurement):
             EngineError: The dataflow that names them could not run.
         """
         refuse_inside("select")
-        closed = self._closed_epoch(None)
-        return redacted("select", lambda: by_name(self._names(self._published(closed)), self.node.schema))
+        closed = self.times.closed(None)
+        return redacted("select", lambda: by_name(self.times.names(self.times.published(closed)), self.node.schema))
 
     def release(self, epoch: int | None = None) -> Answer:  # type: ignore[override]
         """The bins that were published by the end of an epoch, with their noisy weights then. It costs nothing more.
@@ -88,10 +170,10 @@ class ContinualSelection(ContinualMeasurement):
             EngineError: The dataflow that names the bins could not run.
         """
         refuse_inside("release")
-        closed = self._closed_epoch(epoch)
-        names, counts = redacted("release", lambda: self._at(closed))
+        closed = self.times.closed(epoch)
+        names, counts = redacted("release", lambda: self._counts(closed))
         table = ordered(names, counts, self.node.schema, whole=self.node.held.whole)
-        about = About(self.quote.label, (self,), self.delta, self._threshold(closed) / self._unit)
+        about = About(self.quote.label, (self,), self.delta, self.times.threshold(closed) / self._unit)
 
         def released(level: Fraction, simultaneous: bool) -> Released:
             half = self.interval(level, max(table.height, 1) if simultaneous else 1, closed)
@@ -100,15 +182,16 @@ class ContinualSelection(ContinualMeasurement):
 
         return Answer(about, released)
 
-    def pairs(self, bins: Any, epoch: int) -> list[tuple[Any, Any]]:
+    def pairs(self, bins: Iterable[Any], moment: Moment) -> list[tuple[Any, Any]]:
         """Each bin that was published by an epoch, whatever bins are asked for, with its noisy weight.
 
         Raises:
             NotReadyError, EngineError: See `release`.
         """
-        return [(tuple(key) if len(key) > 1 else key[0], weight) for *key, weight in self.release(epoch).rows]
+        rows = self.release(moment.epoch).rows
+        return [(tuple(key) if len(key) > 1 else key[0], weight) for *key, weight in rows]
 
-    def observe(self, bin: Any, epoch: int | None = None) -> NoReturn:  # noqa: A002
+    def observe(self, bin: Any, window: Any = None, *, epoch: int | None = None) -> NoReturn:  # noqa: A002
         """Refuse: whoever saw the noise of bins could choose one by it.
 
         Raises:
@@ -116,7 +199,7 @@ class ContinualSelection(ContinualMeasurement):
         """
         raise PlanError(f"observe: {NAMELESS}.")
 
-    def observe_many(self, bins: Any, epoch: int | None = None) -> NoReturn:
+    def observe_many(self, bins: Any, window: Any = None, *, epoch: int | None = None) -> NoReturn:
         """Refuse; see `observe`.
 
         Raises:
@@ -129,70 +212,12 @@ class ContinualSelection(ContinualMeasurement):
         cost = f"epsilon {decimal(self.epsilon)}, delta {decimal(self.delta)}"
         return f"<continual selection {label}{self.node.schema}, {cost}>"
 
-    def begin(self, epoch: int, total: Histogram) -> None:
-        """Look at bins from this epoch on, in this histogram, which takes in each epoch before `receive` is called."""
-        self._since, self._total = Table(), total
-        super().begin(epoch, total)
-
-    def receive(self, epoch: int, change: Histogram) -> None:
-        """Take in the change of the histogram in an epoch, and find the bins that pass at its end."""
-        counted = Histogram(self.node.schema, self.key_owner.identity_key, self.node.held.array)
-        for ids, weights in rows_of(change):
-            known = self._since.lookup(ids) > 0
-            counted.add((ids[known], weights[known]))
-        passed = redacted("advance", lambda: list(self._pass_at(epoch))) if share_at(epoch) else []
-        for ids, weights in passed:
-            counted.add((ids, weights))
-            self._since.add(ids, np.full(len(ids), epoch))
-        super().receive(epoch, counted.copy())  # added up, so that threads that ask at once need not
-
-    def _pass_at(self, epoch: int) -> Iterator[tuple[Ids, Weights]]:
-        """The bins that are looked at at an epoch and pass, and did not before, with their weights."""
-        tau = self._threshold(epoch)
-        for ids, weights in rows_of(self._total):
-            some, true = ids[weights >= self._least], weights[weights >= self._least]
-            passes = (self._sum(true, self._noise(epoch, some)) >= tau).astype(np.bool_)
-            some, true = some[passes], true[passes]
-            new = self._since.lookup(some) == 0
-            if new.any():
-                yield some[new], true[new]
-
-    def _threshold(self, epoch: int) -> int:
-        """The threshold at an epoch at which bins are looked at, or at the last one before it, in steps."""
-        while not share_at(epoch):
-            epoch -= 1
-        scales, grid, chance = self._scales(epoch), self._mechanism.grid, self.delta * share_at(epoch)
-        return max(
-            lasting_threshold(scales, grid, unit.l1, unit.linf, chance=unit.data_sets * chance, least=self._least)
-            for unit in unit_sensitivities(self.node)
-        )
-
-    def _published(self, epoch: int) -> Ids:
-        ids, since = self._since.copy().items()  # another thread may add to it
-        return ids[since <= epoch]
-
-    def _at(self, epoch: int) -> tuple[pl.DataFrame, np.ndarray]:
+    def _counts(self, epoch: int) -> tuple[pl.DataFrame, np.ndarray]:
         """The names of the bins that were published by an epoch, and their noisy weights."""
-        ids = self._published(epoch)
-        names = self._names(ids)
-        true = self._changes.lookup(epoch - self._first + 1, names, ids)
-        return names, self._divided(self._sum(true, self._noise(epoch, ids)))
-
-    def _names(self, ids: Ids) -> pl.DataFrame:
-        """The names of published bins, in their order: found in what was sent, from the last epoch backwards."""
-        with self.key_owner.turn:
-            new = ids[self._places.lookup(ids) == 0]
-            end, width = self._closed, 1
-            while len(new):
-                if not end:
-                    raise EngineError(CHANGED)
-                begin = max(end - width, 0)
-                frame, places = found_in(between(self._root, begin, end), new)
-                order, named_ids, _ = combine(new[places], np.ones(len(places), np.int64))
-                self._places.add(named_ids, self._named.height + 1 + order)
-                self._named = pl.concat([self._named, frame])
-                new, end, width = np.delete(new, places, axis=0), begin, 4 * width
-            return self._named[self._places.lookup(ids) - 1]
+        ids = self.times.published(epoch)
+        names = self.times.names(ids)
+        true = self.times.lookup(epoch, names, ids)
+        return names, self._released(true, self.times.noise.draw(epoch, ids))
 
 
 def rows_of(histogram: Histogram) -> Iterator[tuple[Ids, Weights]]:

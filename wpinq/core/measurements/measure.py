@@ -6,10 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.arguments import FLAG, NAME, takes
-from wpinq.core.measurements.continual import ContinualMeasurement
-from wpinq.core.measurements.factored import EndlessMeasurement, FactoredMeasurement
+from wpinq.core.measurements.continual import continual_measurement
 from wpinq.core.measurements.measurement import Measurement, quoted
-from wpinq.core.measurements.windows import WindowedMeasurement, windows
+from wpinq.core.measurements.windows import Windows, windows
 from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.operators.contribution.first import first
 from wpinq.core.operators.resolution import fit_noise
@@ -89,21 +88,13 @@ def quote_terms(
         bounded_survey = Survey.of(rewrite(survey.root, first))
         refuse_forgotten(log, bounded_survey.root)
         refuse_merged(log, bounded_survey.root)
-        kind_of = EndlessMeasurement if terms.mechanism == GAUSSIAN else ContinualMeasurement
-        forever: Quote[Any] = (
-            kind_of.quoted(bounded_survey, log, paid, name=name, analyst=analyst)
-            if horizon is None
-            else FactoredMeasurement.quoted_until(bounded_survey, log, paid, horizon, name=name, analyst=analyst)
-        )
+        forever = continual_measurement(bounded_survey, log, paid, horizon, name=name, analyst=analyst)
         return forever.but(of=self._node)
-    kind, epochs = Measurement, None
     if windows(survey.steps):
-        kind = WindowedMeasurement
-    else:
-        survey, epochs = opened(survey)
-    result = quoted(survey, paid, kind, name=name, analyst=analyst, epochs=epochs)
-    each = kind is WindowedMeasurement and each_is_charged(survey)
-    return result.but(of=self._node, charges=() if each else result.charges)
+        windowed = quoted(survey, paid, times=Windows, name=name, analyst=analyst)
+        return windowed.but(of=self._node, charges=() if each_is_charged(survey) else windowed.charges)
+    survey, epochs = opened(survey)
+    return quoted(survey, paid, name=name, analyst=analyst, epochs=epochs).but(of=self._node)
 
 
 _quoted = quote  # `measure` has an argument of that name
@@ -127,7 +118,7 @@ def measure(
 
     Args:
         epsilon: What the measurement costs the privacy unit, exact. The noise scale is the largest movement that one
-            unit can cause, divided by epsilon; a continual one needs more (`ContinualMeasurement`).
+            unit can cause, divided by epsilon; a continual one needs more (`deviation`).
         name: Tells repetitions apart, and names the charge in the ledger.
         mechanism: "geometric" (discrete Laplace), "laplace" (on a dyadic grid), "gaussian" (discrete Gaussian, for rho,
             or epsilon and delta), or "best": geometric noise of this epsilon or Gaussian noise of this epsilon and

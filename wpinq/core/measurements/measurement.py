@@ -4,16 +4,16 @@ A measurement is the histogram of a plan plus independent noise for every bin th
 is a keyed function of the bin (`core/noise/words.py`), so bins may be observed one by one, in any order and process,
 and repeated observations have the same answer; bins that are not observed take no memory or time.
 
-Prices are in `quote.py`; charging, keys and seals in `charged.py`.
+Prices are in `quote.py`; charging, keys and seals in `query.py`; when it is answered, in `times.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,11 +23,9 @@ from wpinq.core.measurements.answer import LEVEL, Answer, Released
 from wpinq.core.measurements.provenance import About
 from wpinq.core.measurements.published import ordered
 from wpinq.core.measurements.query import ChargedQuery, pay
-from wpinq.core.noise import DiscreteGaussian, Mechanism
-from wpinq.core.noise.accuracy import level_of_each
+from wpinq.core.measurements.times import Moment, Times, noisy
+from wpinq.core.noise import Mechanism
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.explain import how_often, show_measured
-from wpinq.core.pricing.gaussian_price import gaussian_lines
 from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.core.pricing.quote import Quote, price
 from wpinq.core.pricing.threshold import (
@@ -36,9 +34,9 @@ from wpinq.core.pricing.threshold import (
     present,
     private_threshold,
 )
-from wpinq.core.records.bins import Blocks, bin_blocks, bin_codes, in_blocks
+from wpinq.core.records.bins import Blocks, bin_blocks, bin_codes, bin_frame, in_blocks
 from wpinq.core.records.fields import Field
-from wpinq.core.records.identity import identities, identity
+from wpinq.core.records.identity import identity
 from wpinq.core.runs.epochs import Epochs
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
@@ -46,109 +44,174 @@ from wpinq.failures import redacted
 from wpinq.html.parts import facts, framed, text
 from wpinq.postprocess.shown import beside_noise, nearly, of_noise, whose
 
-M = TypeVar("M", bound="Measurement")
-
 
 def quoted(
-    survey: Survey, paid: Payment, kind: Callable[[Quote[Any]], M], *, name: str | None,
-    analyst: str | None, epochs: Epochs | None = None, fields: tuple[Field, ...] = (),
-) -> Quote[M]:  # fmt: skip
+    survey: Survey, paid: Payment, *, name: str | None, analyst: str | None,
+    times: Callable[[Quote[Any]], Times] = Times, epochs: Epochs | None = None, fields: tuple[Field, ...] = (),
+    law: Mechanism | None = None,
+) -> Quote[Measurement]:  # fmt: skip
     """Quote a measurement of a plan.
 
     Args:
         survey: The plan.
         paid: What it costs the privacy unit, and the name of its noise.
-        kind: The class of the measurement.
         name: Tells repetitions apart, and names the charge.
         analyst: Who is charged.
+        times: When it answers.
         epochs: Which epochs of a live source answer it.
         fields: Further parameters in which it may differ from other measurements.
+        law: Its mechanism, where that is not what is bought for one answer.
 
     Raises:
         PlanError: There is no such mechanism, the scale is out of range; or see `price`.
     """
-    result = paid.buys(survey)
+    result = paid.buys(survey) if law is None else law
     return price(
-        survey, paid.epsilon, call="measure", kind=kind, mechanism=result, fields=(result.name, *fields), name=name,
-        analyst=analyst, delta=paid.delta, epochs=epochs, noise=None if fields else result,
+        survey, paid.epsilon, call="measure", kind=partial(Measurement, times=times), mechanism=result,
+        fields=(result.name, *fields), name=name, analyst=analyst, delta=paid.delta, epochs=epochs,
+        noise=None if fields and law is None else result,
     )  # fmt: skip
 
 
 class Measurement(ChargedQuery):
     """A charged, noisy histogram. Ask it bin by bin; it has no length and no list of bins to give.
 
+    It answers once, or for each window that has closed, or at every epoch that closes after it was made.
+
     Attributes:
         epsilon: What it costs the privacy unit; 0 for Gaussian noise, which costs `rho`.
-        scale: Scale of the noise, in weight (of a record: 1); the standard deviation of Gaussian noise.
+        scale: Scale of the noise, in weight (of a record: 1); the standard deviation of Gaussian noise. At every epoch
+            the noise is that of several such parts: see `stddev`.
         name: The name it was given.
         node: Its plan.
         key_owner: The data set whose secret keys it.
         question: Tells it from other measurements, in the ledger.
         quote: What was charged for it.
+        times: When it answers.
     """
 
     purpose = "noise"
-    unreleased: ClassVar[str] = ""
-    """Why its bins are not published as one table, and what is; empty where they are."""
 
-    def __init__(self, quote: Quote[Any]) -> None:
+    def __init__(self, quote: Quote[Any], times: Callable[[Quote[Any]], Times] = Times) -> None:
         super().__init__(quote)
         self._mechanism: Mechanism = quote.mechanism
+        self.times = times(quote)
 
-    def observe(self, bin: Any) -> int | float:  # noqa: A002
+    @property
+    def settled(self) -> bool:
+        """Whether no run has to answer it: one did, its windows are measured by themselves, or epochs come to it."""
+        return self.times.window is not None or self.times.continual or super().settled
+
+    def observe(self, bin: Any, window: Any = None, *, epoch: int | None = None) -> int | float:  # noqa: A002
         """The noisy weight of one bin, whether it exists or not.
 
         Args:
             bin: A value, or a tuple of values where the collection has several columns.
+            window: Of a measurement of windows, any time in the window, as the column of the time holds them.
+            epoch: Of one at every epoch, a closed epoch from the first that closed after it was made; by default the
+                last.
 
         Raises:
-            BinError: The collection could never hold such a bin.
+            BinError: The collection could never hold such a bin, or the column such a time.
+            NotReadyError: The window or the epoch is still open, or the epoch was closed before.
+            PlanError: A measurement of windows was given none, or one that answers once was given some.
+            BudgetError: Each window is charged, and this one costs more than is left.
             SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
         """
         refuse_inside("observe")
         codes = bin_codes(bin, self.node.schema)
-        if codes is None:
-            value: int | float = self.observe_many([bin])[0].item()
+        if codes is None or self.times.window is not None or self.times.continual:
+            value: int | float = self.observe_many([bin], window, epoch=epoch)[0].item()
             return value
+        self.times.check(window, epoch)
         return redacted("observe", partial(self._one, codes))
 
-    def observe_many(self, bins: Any) -> np.ndarray:
+    def observe_many(self, bins: Any, window: Any = None, *, epoch: int | None = None) -> np.ndarray:
         """The noisy weights of many bins, in their order; the same as asking one by one.
 
         Args:
             bins: An iterable of bins; a range, a NumPy array, or a Polars series or frame is quickest. A lazy frame is
                 read in blocks.
+            window: See `observe`; or a list of times, whose windows are then read at once.
+            epoch: See `observe`.
 
         Returns:
             One number for each bin: int64 where weights are whole and one record weighs less than 2^22, else float64.
+            For a list of windows one row for each.
 
         Raises:
-            BinError, SourceError, EngineError, LedgerError: See `observe`.
+            BinError, NotReadyError, PlanError, BudgetError, SourceError, EngineError, LedgerError: See `observe`.
         """
         refuse_inside("observe")
+        self.times.check(window, epoch)
+        if self.times.window is not None:
+            return self._observed_windows(bins, window)
         blocks = bin_blocks(bins, self.node.schema)
-        return redacted("observe", lambda: np.concatenate([self._released(*self._parts(block)) for block in blocks]))
+        return redacted(
+            "observe", lambda: np.concatenate([self._released(*self._parts(block, epoch)) for block in blocks])
+        )
 
-    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1) -> float:
-        """Half the width of the interval around an answer that holds the true weight with this probability.
+    def _observed_windows(self, bins: Any, window: Any) -> np.ndarray:
+        bins = bins if isinstance(bins, (Sequence, np.ndarray, pl.Series)) else list(bins)
+        bin_frame(bins, self.node.schema)  # mistakes show before a window is charged
+        if not isinstance(window, (list, tuple)):
+            return self.at(window).observe_many(bins)
+        return np.stack([measured.observe_many(bins) for measured in self.times.at(window)])
 
-        It is exact for the noise, at least at the level, and speaks of the noise only: what the bound on contributions
-        or a join leaves out is not in it.
+    def at(self, time: Any) -> Measurement:
+        """The measurement of one window that has closed, for whatever takes a measurement, such as `degrees.reconcile`.
+
+        Args:
+            time: Any time in the window, as the column of the time holds them.
+
+        Raises:
+            BinError: The column could never hold such a time.
+            NotReadyError: The window has not closed yet.
+            PlanError: It is no measurement of windows.
+            BudgetError: Each window is charged, and this one costs more than is left; nothing was charged.
+        """
+        measured: Measurement = self.times.at([time])[0]
+        return measured
+
+    def pairs(self, bins: Iterable[Any], moment: Moment) -> list[tuple[Any, Any]]:
+        """Each of some bins with its noisy weight at a moment at which it has an answer.
+
+        Raises:
+            BinError, NotReadyError, BudgetError, SourceError, EngineError, LedgerError: See `observe`.
+        """
+        window = None if moment.window is None else moment.window[0]
+        epoch = moment.epoch if self.times.continual else None
+        return list(zip(bins, self.observe_many(bins, window, epoch=epoch).tolist(), strict=True))
+
+    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
+        """Half the width of the interval around an answer that holds the true weight with at least this probability.
+
+        It is exact for the noise, but at every epoch, where it is a bound; and speaks of the noise only: what the bound
+        on contributions or a join leaves out is not in it.
 
         Args:
             level: Between 0 and 1.
             bins: Around how many answers the intervals shall hold all together.
+            epoch: Of a measurement at every epoch, that of the answers; by default the last that closed.
 
         Raises:
             PlanError: The level is not strictly between 0 and 1, or `bins` is not a whole number above zero.
+            NotReadyError: See `observe`.
         """
-        steps = self._mechanism.half_width(level_of_each(exact(level, "interval(level=...)"), bins))
-        return steps / self._unit
+        return self.times.half_width(exact(level, "interval(level=...)"), bins, epoch) / self._unit
+
+    def deviation(self, epoch: int | None = None) -> float:
+        """The standard deviation of the noise, in weight; of a measurement at every epoch that of one.
+
+        Raises:
+            NotReadyError: See `observe`.
+        """
+        return math.sqrt(self.times.variance(epoch)) / self._unit
 
     @property
     def stddev(self) -> float:
-        """The standard deviation of the noise, in weight."""
-        return math.sqrt(self._mechanism.variance()) / self._unit
+        """The standard deviation of the noise, in weight; at every epoch that of the last."""
+        return self.deviation()
 
     def release(
         self, threshold: Amount | None = None, delta: Amount | None = None, keys: Any = None
@@ -182,8 +245,8 @@ class Measurement(ChargedQuery):
             SourceError, EngineError, LedgerError: The dataflow could not run.
         """
         refuse_inside("release")
-        if self.unreleased:
-            raise PlanError(f"release: {self.unreleased}.")
+        if self.times.unreleased:
+            raise PlanError(f"release: {self.times.unreleased}.")
         least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
         if keys is not None:
             return self._table(bin_blocks(keys, self.node.schema), least, Fraction(0))
@@ -244,26 +307,15 @@ class Measurement(ChargedQuery):
         total = true + noise if grid == 1 else int(true) * grid + noise
         return int(total) if self._whole else float(total) / self._unit
 
-    def _parts(self, frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    def _parts(self, frame: pl.DataFrame, epoch: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The true weights of bins, and their noise in steps."""
-        histogram, words = self._settled()
-        ids = identities(frame, self.node.schema, self.key_owner.identity_key)
-        return histogram.lookup(frame, ids), self._mechanism.draw(words, ids)
+        return self.times.parts(self, frame, epoch)
 
     def _released(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
         return self._divided(self._sum(true, noise))
 
     def _sum(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Add on the grid of the noise, in integers, so that no true weight is rounded before noise is added.
-
-        On a fine grid all weights are Python integers, not only those beyond 64 bits: otherwise the time taken would
-        reveal whether there are any.
-        """
-        grid = self._mechanism.grid
-        if grid != 1:
-            true, noise = true.astype(object), noise.astype(object)
-        total: np.ndarray = true * grid + noise
-        return total
+        return noisy(true, noise, self._mechanism.grid)
 
     def _divided(self, total: np.ndarray) -> np.ndarray:
         """Divide last.
@@ -279,12 +331,13 @@ class Measurement(ChargedQuery):
         """What describes its answers: query, data set, unit, cost, and what is not in them, as JSON has it."""
         return About(self.quote.label, (self,)).described(LEVEL)
 
+    def noise_lines(self) -> list[str]:
+        """What adds noise, and how wide it is, where that differs from epoch to epoch; for quotes."""
+        return self.times.noise_lines()
+
     def explain(self) -> str:
         """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""
-        survey, noise, cost = Survey.of(self.node), self._mechanism, []
-        if isinstance(noise, DiscreteGaussian):
-            cost = gaussian_lines(survey, noise, how_often(survey), self.epsilon, self.quote.payment.delta)
-        return show_measured(self.node, self.epsilon, noise.name, cost=cost)
+        return self.times.explain()
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
@@ -292,6 +345,8 @@ class Measurement(ChargedQuery):
 
     def _repr_html_(self) -> str:
         about = self.about
-        noise = f"{self._mechanism.name}, scale {nearly(self.scale)}; {of_noise(self.interval(), LEVEL, 'a bin')}"
+        noise = f"{self._mechanism.name}, scale {nearly(self.scale)}"
+        if not self.times.continual:  # else it differs from epoch to epoch
+            noise += f"; {of_noise(self.interval(), LEVEL, 'a bin')}"
         facts_ = {"bins": str(self.node.schema), "noise": noise, "cost": whose(about)}
         return framed(f"Measurement {about['query']}", facts(facts_.items()), text(beside_noise(about["beside noise"])))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from wpinq.exact import exp_bounds
 
@@ -28,6 +28,11 @@ class Threshold:
     def word(self, depth: int) -> int:
         """Give 64 binary places of the probability: places 64 * depth + 1 and after."""
         return binary_places(self.x, self.odds, WORD * (depth + 1)) & ((1 << WORD) - 1)
+
+    @cached_property
+    def first(self) -> int:
+        """The first word, which decides almost always."""
+        return self.word(0)
 
 
 @lru_cache(maxsize=4096)

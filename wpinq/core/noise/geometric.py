@@ -73,7 +73,7 @@ class DiscreteLaplace:
         rows = checked(identities)
         noise = np.zeros(len(rows), dtype=np.int64)
         for piece in pieces(len(rows)):
-            _draw(words, rows[piece], thresholds(self.scale), noise[piece])
+            _draw(words, rows[piece], self._thresholds, noise[piece])
         return noise
 
     def draw_one(self, words: Words, identity: bytes) -> int:
@@ -90,7 +90,11 @@ class DiscreteLaplace:
 
     @cached_property
     def _limits(self) -> tuple[int, ...]:
-        return tuple(limit.word(0) for limit in thresholds(self.scale))
+        return tuple(limit.first for limit in self._thresholds)
+
+    @cached_property
+    def _thresholds(self) -> tuple[Threshold, ...]:
+        return thresholds(self.scale)
 
     def half_width(self, level: Fraction) -> int:
         """Find the least t with P(|N| <= t) >= level, exactly.
@@ -145,8 +149,8 @@ def _draw(
     else:
         for j, limit in enumerate(digits):
             drawn = words.pair(identities, j)
-            if digit(LIB, drawn, limit.word(0), j, noise):
-                for row, side in np.argwhere(drawn == np.uint64(limit.word(0))).tolist():
+            if digit(LIB, drawn, limit.first, j, noise):
+                for row, side in np.argwhere(drawn == np.uint64(limit.first)).tolist():
                     if _bernoulli(words, identities[row : row + 1], side, limit, j):
                         _move(noise, row, (1 - 2 * side) << j)
     for row, side in np.argwhere(_below(words, identities, tail, len(digits))).tolist():
@@ -171,7 +175,7 @@ def _plain_digits(
 
 def _below(words: WordSource, identities: NDArray[np.uint64], limit: Threshold, index: int) -> NDArray[np.bool_]:
     """Compare the words of one digit with its threshold: True with exactly its probability."""
-    drawn, first = words.pair(identities, index), np.uint64(limit.word(0))
+    drawn, first = words.pair(identities, index), np.uint64(limit.first)
     below, ties = drawn < first, drawn == first
     if ties.any():
         for row, side in np.argwhere(ties).tolist():

@@ -294,7 +294,15 @@ class Join(Binary):
         ]
         key = record_key(self)
         pairs = Pairs(schema, columns, self.rule, (key, dither_key(self)))
-        return Keyed(self._keys, lambda _: Joined(ports, pairs, key))
+        itself = None
+        if self.left_keys == self.right_keys and self.left.schema == self.right.schema:
+            itself = Keyed(self._keys[:1], lambda _: Joined([self._both(*ports)], pairs, key))
+        return Keyed(self._keys, lambda _: Joined(ports, pairs, key), itself=itself)
+
+    def _both(self, left: Port, right: Port) -> Port:
+        """The one input where both sides are one step: it has the columns of both."""
+        schema = self.left.schema.select((*left.schema.names, *right.schema.names)).expanded()
+        return replace(left, schema=schema, keep=tuple(dict.fromkeys((*left.keep, *right.keep))))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Pair by pair, key by key."""

@@ -167,11 +167,13 @@ def pieces(left: pl.DataFrame) -> Iterator[pl.DataFrame]:
 class Joined:
     """State of a join: the first change is paired by key columns, twice as fast; a second one by identities.
 
+    What is joined with itself is one input, and held once.
+
     A side of which nothing but the key is read is added up by identity as it comes; then the first change is paired by
     identities, too.
 
     Args:
-        ports: The inputs.
+        ports: The inputs, or the one that is both sides.
         pairs: Makes pairs of rows.
         key: The key of identities.
     """
@@ -210,7 +212,7 @@ class Joined:
             changes = [Hashed(*side.take()) if isinstance(side, Tally) else side.rows() for side in self._pending]
             self._first = changes if any(map(len, changes)) else []
             sides = [self._rows(port, change) for port, change in zip(self._ports, changes, strict=True)]
-            for piece in self._pairs(sides):
+            for piece in self._paired(sides):
                 yield Batch(piece, self._pairs.schema)
 
     def last(self) -> Iterator[Batch]:
@@ -225,7 +227,10 @@ class Joined:
         return sum(side.size for side in self._pending if isinstance(side, Waiting))
 
     def _made(self) -> ByKey:
-        return ByKey(self._ports, self._pairs, self._pairs.schema, self._key)
+        return ByKey(self._ports, self._paired, self._pairs.schema, self._key)
+
+    def _paired(self, sides: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        return self._pairs([sides[0], sides[-1]])
 
     def _rows(self, port: Port, change: Batch | Hashed) -> pl.DataFrame:
         """The rows of one side by the columns of its key, or by identities."""
@@ -244,4 +249,4 @@ def comparable(ports: Sequence[Port]) -> bool:
     """Whether columns are equal where values are: not floats, whose 0.0 is -0.0, or values of any type."""
     kinds = [[port.schema[name].kind for name in port.keys] for port in ports]
     odd = (Kind.FLOAT, Kind.ANY)
-    return kinds[0] == kinds[1] and not any(column.kind in odd for port in ports for column in port.schema)
+    return kinds[0] == kinds[-1] and not any(column.kind in odd for port in ports for column in port.schema)

@@ -49,6 +49,7 @@ class Keyed:
         alone: Whether one thread holds all keys: the state calls a function of the user, which two must not call at
             once, or has so little to do that cutting records would take longer.
         matched: Whether there are two inputs, and no output for a key that one of them has not.
+        itself: What computes the same of one input, where both inputs are one step; None where nothing does.
     """
 
     keys: tuple[tuple[str, ...], ...]
@@ -56,6 +57,7 @@ class Keyed:
     hashed: bool = False
     alone: bool = False
     matched: bool = False
+    itself: Keyed | None = None
 
 
 @dataclass(frozen=True, slots=True)

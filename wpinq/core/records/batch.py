@@ -6,8 +6,9 @@ are signed: a batch is a change to a collection, and a collection is a sum of ch
 bits, as the step says that made the batch (`weights.py`).
 
 Equal rows of a small batch are found by the identities of their records, since Polars takes five times as long to
-begin. The key is of this process alone. What is equal does not depend on it, but with a probability of 2^-100; what is
-kept where rows collide is one of them with the weight of both, as wherever records are known by their identities.
+begin; and rows are taken column by column, for which Polars wakes no thread. The key is of this process alone. What is
+equal does not depend on it, but with a probability of 2^-100; what is kept where rows collide is one of them with the
+weight of both, as wherever records are known by their identities.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wpinq.core.kernels import LIB
 from wpinq.core.kernels.repeats import of_ids
 from wpinq.core.records import canonical
 from wpinq.core.records.identity import column_identities, identities, tuple_identities
-from wpinq.core.records.schema import Column, Kind, Schema, polars_type
+from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.core.records.weights import WeightType
 
 FEW = 1 << 13
@@ -54,12 +55,20 @@ def added_up(frame: pl.DataFrame, schema: Schema, weight: str) -> pl.DataFrame |
         rows, sums = rows[sums != 0], sums[sums != 0]
     if len(rows) == frame.height:
         return frame
-    distinct = frame[pl.Series(rows, dtype=pl.UInt32)]
-    return distinct.replace_column(distinct.get_column_index(weight), pl.Series(weight, sums))
+    taken = pl.Series(rows.astype(np.uint32))
+    return in_columns(pl.Series(weight, sums) if name == weight else frame[name][taken] for name in frame.columns)
 
 
 WEIGHT = "\0weight"
 END = "\0end "
+
+
+def rows_of(frame: pl.DataFrame, rows: np.ndarray) -> pl.DataFrame:
+    """Some rows of a frame, by their numbers."""
+    taken = pl.Series(rows.astype(np.uint32))
+    if frame.height < FEW:
+        return in_columns(column[taken] for column in frame.get_columns())
+    return frame[taken]
 
 
 def weight_series(weights: np.ndarray, held: WeightType) -> pl.Series:
@@ -97,8 +106,11 @@ class Batch:
     @classmethod
     def of(cls, frame: pl.DataFrame, schema: Schema) -> Batch:
         """Records without weights, each counted once."""
+        if frame.height < FEW:
+            ones = pl.Series(WEIGHT, np.ones(frame.height, np.int64))
+            return cls(in_columns([*(frame[name] for name in schema.names), ones]), schema)
         weight = pl.lit(1, pl.Int64).alias(WEIGHT)  # which Polars writes out late, so that it takes no memory
-        return cls(frame.select(schema.names).with_columns(weight), schema)
+        return cls(frame[list(schema.names)].with_columns(weight), schema)
 
     @classmethod
     def empty(cls, schema: Schema) -> Batch:
@@ -132,7 +144,7 @@ class Batch:
         widths = [pl.col(END + name) - pl.col(name) for name in self.schema.ranged if name not in schema]
         if widths:
             frame = frame.with_columns(reduce(mul, widths, pl.col(WEIGHT)).alias(WEIGHT))
-        return self if frame.columns == wanted else Batch(frame[wanted], schema)
+        return self if frame.columns == wanted else Batch(in_columns(frame[name] for name in wanted), schema)
 
     def project(self, columns: dict[str, str]) -> Batch:
         """Choose columns, each once, under new names: a mapping from the new name to the old one."""
@@ -140,9 +152,9 @@ class Batch:
         batch = self.select(chosen)
         kinds = [batch.schema[old] for old in chosen]
         schema = Schema(tuple(Column(new, old.kind, old.ranged) for new, old in zip(columns, kinds, strict=True)))
-        frame = batch.frame[[*chosen, WEIGHT, *(END + columns[new] for new in schema.ranged)]]
-        frame.columns = [*columns, WEIGHT, *(END + new for new in schema.ranged)]
-        return Batch(frame, schema)
+        ends = {END + new: END + columns[new] for new in schema.ranged}
+        named = {**columns, WEIGHT: WEIGHT, **ends}
+        return Batch(in_columns(batch.frame[old].alias(new) for new, old in named.items()), schema)
 
     def expand(self, names: Iterable[str]) -> Batch:
         """Write the ranges of these columns out, one row for each integer."""

@@ -57,9 +57,9 @@ def column(series: pl.Series, kind: Kind) -> pl.Series:
     if kind is Kind.FLOAT:
         odd = (pl.col(HELD).is_nan() | (pl.col(HELD) == 0)).any()  # a zero may be the negative one
         return held.select(canonical(pl.col(HELD), kind)).to_series().alias(series.name) if _one(held, odd) else series
-    known = _within(pl.col(HELD), kind) if kind in BOUNDS else pl.col(HELD).is_not_null()
-    if not series.null_count() and _one(held, known.all()):
+    if not series.null_count() and _all_within(series, kind):
         return series
+    known = _within(pl.col(HELD), kind) if kind in BOUNDS else pl.col(HELD).is_not_null()
     held = held.with_columns(known.fill_null(value=False).alias(KNOWN))
     zero = pl.lit(EMPTY.get(kind, 0)).cast(polars_type(kind))
     whole = held.select(pl.when(KNOWN).then(HELD).otherwise(zero)).to_series()
@@ -106,6 +106,13 @@ def encoded(series: pl.Series, kind: Kind) -> pl.Series:
 
 def _within(value: Any, kind: Kind) -> Any:
     return value.to_physical().cast(pl.Int64).is_between(*BOUNDS[kind])
+
+
+def _all_within(series: pl.Series, kind: Kind) -> bool:
+    """Whether all times of a column are canonical: what `_within` says of each, without a query of Polars."""
+    stored = series.cast(pl.Int64)
+    least, most = BOUNDS[kind]
+    return not len(stored) or bool(least <= stored.min() and stored.max() <= most)  # type: ignore[operator]
 
 
 def _one(held: pl.DataFrame, test: pl.Expr) -> bool:

@@ -125,7 +125,7 @@ def _numbers(series: pl.Series) -> tuple[Words, Words]:
 
 
 def _times(family: str) -> Callable[[pl.Series], tuple[Words, np.uint64]]:
-    return lambda series: (_bits(series.to_physical().cast(pl.Int64)), np.uint64(ord(family)))
+    return lambda series: (_bits(series.cast(pl.Int64)), np.uint64(ord(family)))
 
 
 def _bits(series: pl.Series) -> Words:

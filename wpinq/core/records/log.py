@@ -59,6 +59,11 @@ class Epoch:
     merged: Merged | None = None
 
 
+def records_in(frame: pl.DataFrame) -> int:
+    """How many records a frame with weights holds; those that were taken back count too."""
+    return int(np.abs(frame[WEIGHT].to_numpy()).sum())
+
+
 @dataclass(eq=False, repr=False)
 class Log(HeldReader):
     """The records that were sent, as one frame with weights for each closed epoch.
@@ -131,7 +136,7 @@ class Log(HeldReader):
         """Close the open epoch as this and return its records; after those that were merged none before is held."""
         self._sent, self._taken_back, self._counted_before = [], [], []
         if epoch.merged is None:
-            self.records += int(np.abs(epoch.frame[WEIGHT].to_numpy()).sum())
+            self.records += records_in(epoch.frame)
             self._epochs.append(epoch)
         else:
             self.records += epoch.merged.records

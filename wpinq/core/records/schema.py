@@ -169,7 +169,8 @@ def in_columns(columns: Iterable[pl.Series]) -> pl.DataFrame:
     """A frame of these columns. One without a name keeps that: Polars would give it one."""
     import polars as pl
 
-    return pl.DataFrame({column.name: column for column in columns})
+    held = list(columns)
+    return held[0].to_frame().hstack(held[1:]) if held else pl.DataFrame()
 
 
 @cache

@@ -18,7 +18,8 @@ definition what it kept in the first epoch and in the merged ones is k(u) <= at_
 room for all of M's records of u, in whatever order they are ranked: `First` keeps them all, passes all of them on, and
 remembers k(u), which is all that it ever remembers. Its output summed over epochs is that of before, hence so are the
 histograms of the plans above; and as its state is that of before, so is all that it does later. Several records may
-become one below the bound (`protect(derive=)`): then one of them stands for all, since nothing above sees another.
+become one below the bound (`protect(derive=)`), since nothing above tells them apart: what is kept is what there is
+room for of all of them together.
 
 The noise of a continual measurement is a function of secret, epoch and bin, and that of windows is bound to the records
 that they count (privacy rules 5 and 7): both are what they were. What a merge leaves out changes no later answer and
@@ -30,9 +31,10 @@ charged (`refuse_merged`), and a single measurement's plan is not measured again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 
 from wpinq.core.operators.contribution.first import First
@@ -40,15 +42,16 @@ from wpinq.core.plan.forms import each_record
 from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.records import python as values
-from wpinq.core.records.batch import WEIGHT, Batch
-from wpinq.core.records.identity import identities
-from wpinq.core.records.log import Epoch, Log, Merged
+from wpinq.core.records.batch import WEIGHT, Batch, rows_of
+from wpinq.core.records.log import Epoch, Log, Merged, records_in
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.runs.timeline import Timeline
-from wpinq.core.state.table import combine
+from wpinq.core.state.table import Weights
 from wpinq.errors import PlanError
 
 ROW = "\0row"
+ROWS = 1 << 17
+"""Rows of epochs that are looked at together: to begin costs more than many small epochs do."""
 
 
 def covers(merged: Merged, root: Node) -> bool:
@@ -94,15 +97,31 @@ def merge(roots: Sequence[Node], schema: Schema, epochs: Iterable[Epoch], last: 
     keeper = None if bound is None else _Keeper(bound)
     parts: list[pl.DataFrame] = []
     watermark, records = None, 0
-    for number, epoch in enumerate(epochs):
-        frame = epoch.frame if keeper is None else keeper.kept(epoch.frame)
-        if not number:
+    for number, lot in enumerate(_lots(epochs)):
+        frame = pl.concat([epoch.frame for epoch in lot])
+        if keeper is not None:
+            frame = keeper.kept(frame, np.repeat(np.arange(len(lot)), [epoch.frame.height for epoch in lot]))
+        if not number:  # the first epoch, which stays as it is
             continue
         parts.append(_added(frame, schema, columns))
-        watermark = epoch.watermark
-        records += epoch.merged.records if epoch.merged else int(epoch.frame[WEIGHT].abs().sum())
-    frame = _added(pl.concat(parts), schema, columns)
+        watermark = lot[-1].watermark
+        records += sum(epoch.merged.records if epoch.merged else records_in(epoch.frame) for epoch in lot)
+    frame = parts[0] if len(parts) == 1 else _added(pl.concat(parts), schema, columns)
     return Epoch(_with_nulls(frame, schema), watermark, Merged(last, records, columns, name))
+
+
+def _lots(epochs: Iterable[Epoch]) -> Iterator[list[Epoch]]:
+    """The first epoch alone, then the others, as many at a time as have `ROWS` rows."""
+    lot: list[Epoch] = []
+    first, rows = True, 0
+    for epoch in epochs:
+        lot.append(epoch)
+        rows += epoch.frame.height
+        if first or rows >= ROWS:
+            yield lot
+            lot, first, rows = [], False, 0
+    if lot:
+        yield lot
 
 
 def _bound_of(roots: Sequence[Node]) -> tuple[First | None, str] | None:
@@ -156,15 +175,18 @@ class _Keeper:
         source, *before = steps(rewrite(bound.source, _numbered))
         self._read, self._before = source.schema, each_record(before)
 
-    def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows that are kept, each with the weight that is kept of it."""
+    def kept(self, frame: pl.DataFrame, epochs: Weights) -> pl.DataFrame:
+        """The rows that are kept, each with the weight that is kept of it.
+
+        Args:
+            frame: Records of one epoch, or of several that follow each other.
+            epochs: In which of them each came.
+        """
         numbered = frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
         batch = self._before(Batch(numbered, self._read))
-        rows = batch.frame[ROW]
-        entered = batch.select(self._schema.names)
-        first, ids, sums = combine(identities(entered.frame, self._schema, self._key), entered.weights)
-        kept, weights = self._state.chosen(entered.frame[first], ids, sums)
-        return frame.drop(WEIGHT)[rows[first[kept]]].with_columns(pl.Series(WEIGHT, weights, pl.Int64))
+        rows, entered = batch.frame[ROW].to_numpy(), batch.select(self._schema.names)
+        kept, weights = self._state.chosen(entered.frame, entered.weights, epochs[rows])
+        return rows_of(frame.drop(WEIGHT), rows[kept]).with_columns(pl.Series(WEIGHT, weights, pl.Int64))
 
 
 def _numbered(node: Node) -> Node:

@@ -117,6 +117,15 @@ class Overflow:
         self._full = not self._memory.take(more)
         self._taken += 0 if self._full else more
 
+    @property
+    def size(self) -> int:
+        """Bytes that are held, about."""
+        return self._state.size
+
+    def wait(self) -> None:
+        """Take in no more until the end."""
+        self._full = True
+
     def _gone(self) -> None:
         taken, self._taken = self._taken, 0
         self._memory.give(taken)

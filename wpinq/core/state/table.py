@@ -31,10 +31,17 @@ def combine(ids: Ids, weights: Weights) -> tuple[Rows, Ids, Weights]:
     """
     if not len(ids):
         return np.empty(0, np.intp), ids, weights
+    order, starts = grouped(ids)
+    firsts = order[starts]
+    return firsts, ids[firsts], np.add.reduceat(weights[order], starts)
+
+
+def grouped(ids: Ids) -> tuple[Rows, Rows]:
+    """The rows of identities in order, equal ones side by side, and where there each distinct one begins."""
     order = _order(ids)
-    ids, weights = ids[order], weights[order]
-    starts = np.flatnonzero(np.concatenate([[True], (ids[1:] != ids[:-1]).any(axis=1)]))
-    return order[starts], ids[starts], np.add.reduceat(weights, starts)
+    ids = ids[order]
+    other = (ids[1:, 0] != ids[:-1, 0]) | (ids[1:, 1] != ids[:-1, 1])
+    return order, np.flatnonzero(np.concatenate([np.ones(min(len(ids), 1), bool), other]))
 
 
 class Run(NamedTuple):

@@ -136,7 +136,11 @@ class SharedJournal:
         with self._home.damage():
             form, _, version = opened(self._home.key, "version", frame).decode().partition(" ")
         if form != str(FORMAT):
-            raise SourceError(f"{self._home.label}: was written by another version of wpinq; use that version.")
+            raise SourceError(
+                f"{self._home.label}: was written by another version of wpinq, of format {form}, and this one has"
+                f" {FORMAT}: start that one again, and the stream goes on. To begin anew with this one, give another"
+                " --name (name=), which is charged. Nothing was changed."
+            )
         return version
 
     def _open(self) -> None:

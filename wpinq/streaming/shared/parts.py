@@ -116,7 +116,7 @@ class Parts:
     @property
     def read_at(self) -> dict[str, int | None]:
         """For each partition that is awaited, the time by which it was read, as `looked` has it."""
-        return {name: self._looked.get(name) for name in sorted(self._awaited | self._looked.keys())}
+        return {name: self._looked.get(name) for name in sorted(self._awaited or self._looked)}
 
     def take(self) -> Iterator[Part]:
         """The parts that were written since.

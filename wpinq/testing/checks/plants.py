@@ -117,10 +117,10 @@ PLANTS = {
         "noise of weighted selections is half as wide", "core/noise/weighted_rounds.py",
         "    squares = [UNIT**2 / (shift**2 * share) + wider", "    squares = [UNIT**2 / (4 * shift**2 * share) + wider", "delta and loss of weighted selections"),
     "each level at the whole price": Plant(
-        "the levels of a counting tree do not share epsilon", "core/measurements/continual.py",
-        "            scale = self._mechanism.scale / segment(number).shares[level]", "            scale = self._mechanism.scale", "noise of counting trees"),
+        "the levels of a counting tree do not share epsilon", "core/measurements/epoch_noise.py",
+        "            scale = self._law.scale / segment(number).shares[level]", "            scale = self._law.scale", "noise of counting trees"),
     "one noise for a level": Plant(
-        "all nodes of a level of a counting tree have the same noise", "core/measurements/continual.py",
+        "all nodes of a level of a counting tree have the same noise", "core/measurements/epoch_noise.py",
         "        position = np.repeat(index.astype(np.uint64), len(ids))", "        position = np.repeat(0 * index.astype(np.uint64), len(ids))", "noise of counting trees"),
     "shares above one": Plant(
         "the levels of a counting tree cost more than epsilon", "core/noise/counting_tree.py",

@@ -74,7 +74,7 @@ def _answers(many: int) -> tuple[NDArray[np.float64], Fraction]:
     counts: Any = stream.measure(epsilon=EPSILON, continual=True)
     for _ in range(ASKED[-1]):
         stream.advance()
-    drawn = [counts.observe_many(range(many), epoch) for epoch in ASKED]
+    drawn = [counts.observe_many(range(many), epoch=epoch) for epoch in ASKED]
     return np.array(drawn, dtype=np.float64), Fraction(stream.budget.spent)
 
 

@@ -104,7 +104,7 @@ class Lowering:
         for number, (node, shape) in enumerate(plan.shapes.items()):
             if isinstance(shape, Read | Keyed):
                 follows = every[node]
-                ups = [_merged(f"step_{number}_up_{i}", result[plan.chosen[up]]) for i, up in enumerate(node.inputs)]
+                ups = [_merged(f"step_{number}_up_{i}", result[up]) for i, up in enumerate(plan.ups(node))]
                 out = self._step(f"step_{number}", node, shape, ups, follows)
                 for i, end in enumerate(follows.ends):
                     result[end].append(op.flat_map_batch(f"step_{number}_to_{i}", out, _picker(end)))

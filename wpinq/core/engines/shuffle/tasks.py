@@ -169,8 +169,8 @@ class Tasks:
             self._roots.setdefault(self.plan.chosen[root], []).append(number)
         self._readers: dict[Node, list[tuple[int, int]]] = {}
         for number, node in enumerate(self.origins):
-            for port, up in enumerate(node.inputs if isinstance(self.plan.shapes[node], Keyed) else ()):
-                self._readers.setdefault(self.plan.chosen[up], []).append((number, port))
+            for port, up in enumerate(self.plan.ups(node)):
+                self._readers.setdefault(up, []).append((number, port))
 
     @property
     def outline(self) -> list[list[object]]:

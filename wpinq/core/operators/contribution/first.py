@@ -13,10 +13,10 @@ from wpinq.core.operators.contribution.unit_key import UnitKey
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.node import Node, Record, Weighted
 from wpinq.core.plan.unit import Unit
-from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.batch import WEIGHT, Batch, rows_of
 from wpinq.core.records.identity import identities
-from wpinq.core.records.schema import Schema
-from wpinq.core.state.table import Ids, Rows, Table, Weights, combine
+from wpinq.core.records.schema import Schema, in_columns
+from wpinq.core.state.table import Rows, Table, Weights, grouped
 from wpinq.errors import PlanError
 
 
@@ -83,30 +83,96 @@ class Firsts:
 
     def emit(self) -> Batch:
         """The records of the epoch that there is room for."""
-        arrived, self._waiting = Batch.concat(self._waiting, self._schema).consolidate(), []
-        ids = identities(arrived.frame, self._schema, self._key)
-        kept, weights = self.chosen(arrived.frame, ids, arrived.weights)
-        rows = arrived.frame.select(self._keep)[pl.Series(kept, dtype=pl.UInt32)]
-        weight = pl.Series(WEIGHT, weights, pl.Int64)
-        return Batch(rows.with_columns(weight), self._schema.select(self._keep)).consolidate()
+        arrived, self._waiting = Batch.concat(self._waiting, self._schema), []
+        kept, weights = self.chosen(arrived.frame, arrived.weights)
+        rows = rows_of(in_columns(arrived.frame[name] for name in self._keep), kept)
+        return Batch(in_columns([*rows.get_columns(), pl.Series(WEIGHT, weights)]), self._schema.select(self._keep))
 
-    def chosen(self, frame: pl.DataFrame, ids: Ids, weights: Weights) -> tuple[Rows, Weights]:
-        """Which of the different records of an epoch there is room for, and with which weights; they are kept.
+    def chosen(self, frame: pl.DataFrame, weights: Weights, epochs: Weights | None = None) -> tuple[Rows, Weights]:
+        """Which of some records there is room for, and with which weights; they are kept.
+
+        Equal records of an epoch are kept as one is that weighs what they do together: they follow each other. Only
+        of a user for whom there is room for some records and not for all it matters which of them come first.
 
         Args:
             frame: The records.
-            ids: Their identities, in whose order those of a user are kept.
             weights: Their weights.
+            epochs: In which epochs they came, where these are several: earlier ones come first.
         """
-        users = self._unit_key.ids(frame, self._key)
-        room = np.maximum(self._most - self._kept.lookup(users), 0)
-        order = np.lexsort((*ids.T[::-1], *users.T[::-1]))
-        users, weights = users[order], weights[order]
-        other = (users[1:] != users[:-1]).any(axis=1)  # than the user of the record before
-        begins = np.flatnonzero(np.concatenate([np.ones(min(len(users), 1), bool), other]))
-        before = weights.cumsum() - weights
-        before -= np.repeat(before[begins], np.diff(np.append(begins, len(users))))
-        weights = np.minimum(weights, np.maximum(room[order] - before, 0))
-        kept = np.flatnonzero(weights > 0)
-        self._kept.add(*combine(users[kept], weights[kept])[1:])
-        return order[kept], weights[kept]
+        order, begins = grouped(users := self._unit_key.ids(frame, self._key))
+        people, kept = users[order[begins]], weights[order]
+        sums, room = _sums(kept, begins), np.maximum(self._most - self._kept.lookup(people), 0)
+        if (sums > room).any() or weights.min(initial=1) < 1:
+            number = np.repeat(np.arange(len(begins)), _sizes(begins, kept))
+            if epochs is None:
+                self._cut(frame, weights, (order, kept), begins, room)
+            else:
+                key = number * (epochs.max() + 1) + epochs[order]
+                sort = np.argsort(key, kind="stable")
+                order, kept, starts = order[sort], kept[sort], _starts(key[sort])
+                self._cut(frame, weights, (order, kept), starts, _left(_sums(kept, starts), number[starts], room))
+            kept = np.maximum(kept, 0)
+            sums = _sums(kept, begins)
+            people, sums, order, kept = people[sums > 0], sums[sums > 0], order[kept > 0], kept[kept > 0]
+        self._kept.add(people, sums)
+        return order, kept
+
+    def _cut(
+        self, frame: pl.DataFrame, weights: Weights, groups: tuple[Rows, Weights], starts: Rows, room: Weights
+    ) -> None:  # fmt: skip
+        """Cut the weights of groups of rows to the room that there is for each group, in place.
+
+        Args:
+            frame: The records.
+            weights: Their weights.
+            groups: The rows, of which each group's are side by side, and their weights, in an order that may change.
+            starts: Where each group begins.
+            room: How much there is for each group.
+        """
+        order, kept = groups
+        sizes, some = _sizes(starts, kept), (room > 0) & (_sums(kept, starts) > room)
+        kept[np.repeat(room == 0, sizes)] = 0
+        if some.any():
+            those = np.repeat(some, sizes)
+            number = np.repeat(np.arange(some.sum()), sizes[some])
+            order[those], kept[those] = self._least(frame, weights, order[those], number, room[some])
+
+    def _least(
+        self, frame: pl.DataFrame, weights: Weights, rows: Rows, number: Rows, room: Weights
+    ) -> tuple[Rows, Weights]:
+        """Rows of some groups in the order of their identities, and the weights that there is room for.
+
+        Args:
+            frame: The records.
+            weights: Their weights.
+            rows: The rows, each group side by side.
+            number: The number of the group of each.
+            room: How much there is for each group.
+        """
+        ids = identities(rows_of(frame, rows), self._schema, self._key)
+        order = np.lexsort((ids[:, 1], ids[:, 0], number))
+        rows = rows[order]
+        before = weights[rows].cumsum() - weights[rows]
+        before -= before[_starts(number)][number]
+        return rows, np.minimum(weights[rows], np.maximum(room[number] - before, 0))
+
+
+def _starts(numbers: Rows) -> Rows:
+    """Where among numbers, of which equal ones are side by side, each begins."""
+    return np.flatnonzero(np.concatenate([np.ones(min(len(numbers), 1), bool), numbers[1:] != numbers[:-1]]))
+
+
+def _sums(weights: Weights, starts: Rows) -> Weights:
+    return np.add.reduceat(weights, starts) if len(starts) else weights
+
+
+def _sizes(starts: Rows, rows: Weights) -> Rows:
+    return np.diff(starts, append=len(rows))
+
+
+def _left(sums: Weights, person: Rows, room: Weights) -> Weights:
+    """The room that earlier epochs of a user leave for each; of users in order, the room of each before all of them."""
+    before = sums.cumsum() - sums
+    before -= before[_starts(person)][person]
+    left: Weights = np.maximum(room[person] - before, 0)
+    return left

@@ -36,7 +36,7 @@ VERSION = (
     'from __future__ import annotations\n\n__version__ = "9"\n',
 )
 PARTS = ("streaming/shared/parts.py", 'compression="zstd"', 'compression="lz4"')
-FORMAT = ("streaming/shared/journal.py", "\nFORMAT = 1\n", "\nFORMAT = 2\n")
+FORMAT = ("streaming/shared/journal.py", "\nFORMAT = ", "\nFORMAT = 1000 + ")
 
 
 def tree(place, *edits):

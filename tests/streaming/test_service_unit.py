@@ -32,13 +32,35 @@ def unit():
     return text, parser["Service"]
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-def test_systemd_takes_the_unit(unit, tmp_path):
-    text, service = unit
+def on_several_hosts(text, service):
+    """The unit with what `Several hosts` of the page says to put into it."""
+    page = PAGE.read_text().partition("## Several hosts")[2]
+    command = re.search(r"```sh\n(.*?)```", page, re.DOTALL)[1].replace("\\\n", " ").strip()
+    assert command.startswith("wpinq run flow.py")
+    assert "`Environment=WPINQ_SECRET_FILE=...`" in page
+    assert "`StartLimitIntervalSec=0`" in page
+    text = text.replace(f"ExecStart={service['ExecStart']}", f"ExecStart=/opt/wpinq/bin/{command}")
+    text = re.sub("StartLimitIntervalSec=.*", "StartLimitIntervalSec=0", text)
+    return text.replace("Restart=always", "Environment=WPINQ_SECRET_FILE=/etc/wpinq/secret\nRestart=always")
+
+
+def verified(text, tmp_path):
+    """What systemd says of a unit, of which every word counts."""
     path = tmp_path / "wpinq.service"
-    path.write_text(text.replace(shlex.split(service["ExecStart"])[0], "/bin/true"))
+    path.write_text(text.replace("/opt/wpinq/bin/wpinq", "/bin/true"))
     done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_systemd_takes_the_units(unit, tmp_path):
+    hosts = on_several_hosts(*unit)
+    assert hosts.count("--workers 4") == 1
+    assert verified(unit[0], tmp_path) == (0, "")
+    assert verified(hosts, tmp_path) == (0, "")
+    wrong, said = verified(hosts.replace("wpinq@db", "wpinq:a%40b@db"), tmp_path)
+    assert (wrong, "%40" in said) != (0, False), "a sign of a password that is not written twice"
+    assert verified(hosts.replace("wpinq@db", "wpinq:a%%40b@db"), tmp_path) == (0, "")
 
 
 @pytest.mark.slow

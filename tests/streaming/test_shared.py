@@ -47,7 +47,8 @@ class Shared:
         self.home = self.views._journal.parts.home
         self.holder, self.connected = Holder(self.home, 3600), self.home.connected()
         self.source = OfFiles(str(path), self.home.columns, {})
-        self.worker = Worker(self.home, self.source, self.holder, self.connected.__enter__())
+        self.connection = self.connected.__enter__()
+        self.worker = Worker(self.home, self.source, self.holder, self.connection)
 
     def open(self):
         more = {"budget": 10**7, "secret": SECRET, **self.more}
@@ -70,9 +71,8 @@ class Shared:
         return self.views.advance()
 
     def run(self, statement, *values):
-        with self.home.connected() as connection:
-            done = connection.execute(self.home.sql(statement), values)
-            return done.fetchall() if done.description else []
+        done = self.connection.execute(self.home.sql(statement), values)
+        return done.fetchall() if done.description else []
 
     def close(self):
         self.views.close()

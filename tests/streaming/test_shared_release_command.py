@@ -71,6 +71,7 @@ def asked(port, path):
         return answer.read().decode()
 
 
+@pytest.mark.slow
 def test_the_command_waits_for_its_turn_answers_a_scraper_and_goes_on(shared_ledger, tmp_path, capsys):
     """In this process: it is told to end (SIGTERM) once it has published what its worker has read."""
     begins = written(tmp_path, "views.csv", shared_ledger)

@@ -22,7 +22,7 @@ from wpinq.apps.publish.spool_database import Taken
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger import ledger as ledgers
 from wpinq.core.records.batch import WEIGHT
-from wpinq.errors import EngineError, PlanError, SourceError, WpinqError
+from wpinq.errors import EngineError, LedgerError, PlanError, SourceError, WpinqError
 from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.leases import Holder
 from wpinq.streaming.shared.parts import Part
@@ -207,6 +207,25 @@ def put_back(site):
         two.look("09:45")
 
 
+def restored(site):
+    """The whole database is put back by one act: whoever has seen that act refuses it."""
+    one = site.hosts[0]
+    one.look("09:30")
+    site.viewed(("/a", "09:10"))
+    names = [name for (name,) in site.run("SELECT tablename FROM pg_tables WHERE schemaname = 'wpinq_views'")]
+    for name in names:
+        site.run(f"CREATE TABLE wpinq_views.copy_{name} AS SELECT * FROM wpinq_views.{name}")
+    one.look("09:40")
+    one.ends()
+    for name in names:
+        overriding = "OVERRIDING SYSTEM VALUE" if name == "stream_parts" else ""
+        site.run(f"DELETE FROM wpinq_views.{name}")
+        site.run(f"INSERT INTO wpinq_views.{name} {overriding} SELECT * FROM wpinq_views.copy_{name}")
+        site.run(f"DROP TABLE wpinq_views.copy_{name}")
+    with pytest.raises(LedgerError, match="was restored"):
+        one.look("09:45")
+
+
 def no_fence(monkeypatch):
     monkeypatch.setattr(Holder, "check", lambda *words: None)
 
@@ -252,13 +271,14 @@ def unread(site):
     assert site.counts(two, HOURS[0]) == {"/a": 2, "/b": 0}
 
 
-@pytest.mark.parametrize("tale", [story, frozen_keeper, put_back, unread])
+@pytest.mark.parametrize("tale", [story, frozen_keeper, put_back, restored, unread])
 def test_attacks_13_38_and_42_each_record_is_in_one_period_and_who_is_late_is_refused(site, tale):
     tale(site)
 
 
+@thin(2)
 @pytest.mark.parametrize(("tale", "planted"), [
-    (frozen_keeper, no_fence), (story, parts_stay), (put_back, no_head), (story, no_weights), (story, positions_stay),
+    (frozen_keeper, no_fence), (story, parts_stay), (put_back, no_head), (story, positions_stay), (story, no_weights),
     (unread, closes_unread),
 ])  # fmt: skip
 def test_what_the_code_leaves_out_is_found(site, monkeypatch, tale, planted):
@@ -298,6 +318,20 @@ def test_attack_38_an_administrator_who_edits_a_period_is_noticed(site, edit):
     except WpinqError as error:
         assert "edited" in str(error) or "taken over" in str(error)
     assert not list(site.place.glob(f"*/out/{HOURS[1]}"))
+
+
+def test_a_host_whose_clock_jumps_leaves_the_stream_to_another(site):
+    one, two = site.hosts
+    one.follow()._ticks = lambda: 0.0
+    site.viewed(("/a", "09:10"))
+    one.look("09:30")
+    for _ in range(2):
+        with pytest.raises(SourceError, match="the clock went from"):
+            one.look("23:30")
+        assert two.look("09:40") == []
+        assert two.follower.waits is None
+    site.viewed()
+    assert two.look("10:01") == [(HOURS[0], "published")]
 
 
 def test_what_the_database_holds_of_a_release_says_nothing_of_records(site):
@@ -352,9 +386,30 @@ def test_a_period_that_one_host_computed_is_delivered_by_the_next(site, monkeypa
     assert site.counts(two, HOURS[0]) == {"/a": 2, "/b": 1}
 
 
+def test_a_question_that_cannot_be_asked_is_refused_before_a_ledger_is_made(shared_ledger, tmp_path):
+    """Of a budget of rho, too, by which others can be."""
+    log = tmp_path / "views.csv"
+    log.write_text("user,page,time\n")
+    question = {"name": "views", "counts": ["page"], "keys": KEYS, "rho": "0.1", "plot": False}
+    given = {
+        "data": {"source": str(log), "ledger": shared_ledger, "columns": {"page": "text", "time": "timestamp"}},
+        "stream": {"at": "time"}, "budget": {"rho": 1}, "question": [{**question, "counts": ["nothing"]}],
+        "sink": [{"directory": "out/{date}"}],
+    }  # fmt: skip
+    with pytest.raises(WpinqError, match="nothing"):
+        Release(given, "site", tmp_path).follow(workers=0)
+    assert not Ledger.exists(Ledger.path(shared_ledger, tmp_path))
+    follower = Release({**given, "question": [question]}, "site", tmp_path).follow(workers=0)
+    assert list(follower.step()) == []
+    follower.close()
+    assert Ledger.existing(Ledger.path(shared_ledger, tmp_path)).spent() == (0, 0)
+
+
 def test_what_cannot_be_followed_by_several_is_refused(site, monkeypatch):
     with pytest.raises(PlanError, match=r"data\.ledger the URL of a PostgreSQL"):
         site.alone.release.follow(workers=0)
+    with pytest.raises(PlanError, match=r"follow\(workers=-1\): takes a number of processes, from 0 to 256"):
+        site.hosts[1].release.follow(workers=-1)
     assert not (site.alone.home / "ledger").exists()
     for host in site.hosts:
         host.look("09:30")

@@ -21,8 +21,8 @@ Positions: TypeAlias = dict[str, Any]
 """How far each source was read, by its name."""
 
 SIZE = 8
-FEW = 1 << 13
-"""Rows from which on an epoch is compressed to half as much, for which others take as long as for all else."""
+SMALL = 1 << 19
+"""Bytes up to which an epoch is compressed in half the time to twice as much: it takes longer than all else then."""
 MERGED = 2
 """The place of the frame of merged epochs, after the version and the first epoch."""
 
@@ -61,7 +61,7 @@ def sealed_epoch(key: bytes, number: int, chain: bytes, epoch: Epoch, positions:
     about = [epoch.watermark, positions, *([] if epoch.merged is None else [asdict(epoch.merged)])]
     buffer = io.BytesIO()
     buffer.write(framed(json.dumps(about).encode()))
-    compression: Literal["lz4", "zstd"] = "lz4" if epoch.frame.height < FEW else "zstd"
+    compression: Literal["lz4", "zstd"] = "lz4" if epoch.frame.estimated_size() < SMALL else "zstd"
     epoch.frame.write_ipc_stream(buffer, compression=compression)  # a file with its footer takes ten times as long
     return sealed(key, _name(None if epoch.merged else number, chain), buffer.getvalue())
 

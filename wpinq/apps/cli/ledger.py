@@ -15,6 +15,7 @@ import typer
 from wpinq.apps.cli.outputs import check_outputs, write_text
 from wpinq.apps.cli.show import aligned
 from wpinq.core import ENDS, RHO, Entry, Ledger, write_amount
+from wpinq.errors import SourceError
 from wpinq.exact import decimal, exact
 
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
@@ -118,6 +119,33 @@ def forget(path: LedgerArgument) -> None:
     """Remove the records by person that --index keeps beside the ledger; the next question with it makes them anew."""
     removed = Ledger.existing(path).forget_people()
     typer.echo(f"{Ledger.title(path)}: {removed} file{'' if removed == 1 else 's'} of records by person removed.")
+
+
+@app.command()
+def without(
+    path: LedgerArgument,
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A partition of a stream on several hosts, as --status names it, or how some begin: 'files HOST'.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Let windows wait no more for the files of a host that died for good, or a topic that was left.
+
+    Whoever reads them again goes on where they were read to, and windows wait again; what comes too late is late.
+    """
+    from wpinq.streaming.shared.abandoned import abandon
+
+    Ledger.existing(path)
+    abandoned = abandon(path, name)
+    reads = ", ".join(map(_shown, abandoned.read))
+    if not abandoned.left:
+        raise SourceError(f"{reads}: somebody reads it still, or did seconds ago; end that process first.")
+    typer.echo(f"Windows wait no more for {', '.join(map(_shown, abandoned.left))}.")
+    if reads:
+        typer.echo(f"They wait for {reads}, which somebody reads.")
 
 
 def _summary(ledger: Ledger) -> str:

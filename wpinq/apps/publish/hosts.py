@@ -18,9 +18,10 @@ from wpinq.apps.publish.spool_database import Database, Taken
 from wpinq.apps.publish.stream import spool_of, topic_of
 from wpinq.core import Ledger, Schema
 from wpinq.errors import PlanError
-from wpinq.streaming.shared.crew import LONGEST, employed
+from wpinq.streaming.shared.crew import LONGEST, MOST, employed
 from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.keeper import TABLE, HeldError
+from wpinq.streaming.shared.sources import check
 from wpinq.streaming.source import in_database
 
 if TYPE_CHECKING:
@@ -68,14 +69,17 @@ class Host:
         self._publisher, data, stream = publisher, publisher.file.data, publisher.file.stream
         if stream is None or publisher.opening.intake is not None:
             raise PlanError("--workers: leave it out; records that are sent are taken by one process.")
+        if not 0 <= number <= MOST:
+            raise PlanError(f"follow(workers={number}): takes a number of processes, from 0 to {MOST}.")
         if not in_database(publisher.opening.ledger):
             raise PlanError("--workers: give data.ledger the URL of a PostgreSQL database; the stream is kept in it.")
+        source, form = topic_of(data) or str(publisher.home / data.source), data.form("table", "tz")
+        check(source, schema, form)  # mistakes show before a ledger is made
         self._ledger = self._opened()
         self.home = home_of(publisher, schema, self._ledger)
         self._store: Database | None = None
         self.waits: HeldError | None = None
         self.home.make()
-        source, form = topic_of(data) or str(publisher.home / data.source), data.form("table", "tz")
         every = min(stream.every / 2, LONGEST)
         self._workers = employed(self.home, source, form, number, every, history=True) if number else None
 
@@ -128,7 +132,6 @@ class Host:
         publisher, file = self._publisher, self._publisher.file
         if Ledger.exists(publisher.opening.ledger):
             return Ledger.existing(publisher.opening.ledger)
-        now = publisher.clock()
-        period = Period.of(now.replace(tzinfo=None), file.period.every)
-        publisher.asked(publisher.opening.imagined(period, curves=False), new_promise(file.budget))
+        period, promise = Period.of(publisher.clock().replace(tzinfo=None), file.period.every), new_promise(file.budget)
+        publisher.asked(publisher.opening.imagined(period, curves=promise.begun().curves), promise)
         return publisher.opening.opened(Allowance(file.budget, publisher.register, period))

@@ -1,9 +1,10 @@
 """Where a shared stream is kept: tables beside those of the ledger, in its PostgreSQL database.
 
-Epochs, parts, positions and notes are sealed under a key of the stream, which the database never holds. Who may change
-the database can remove or repeat what is in it, and is noticed: epochs are chained, and the ledger's head covers the
-chain; parts are taken only where the one before ended (`parts.py`). Who reads a partition, and whether windows wait for
-it, is not sealed: whoever changes that makes records late, and counts none twice.
+Epochs, parts, positions and notes are sealed under a key of the stream, which the database never holds; a release that
+several hosts follow has pieces of periods among the epochs. Who may change the database can remove or repeat what is in
+it, and is noticed: epochs are chained, and the ledger's head covers the chain; parts are taken only where the one
+before ended (`parts.py`). Who reads a partition, and whether windows wait for it, is not sealed: whoever changes that
+makes records late, and counts none twice.
 """
 
 from __future__ import annotations
@@ -44,39 +45,14 @@ _MINE = "WITH mine AS (SELECT stream, name FROM {leases} WHERE stream = %s AND h
 
 
 @dataclass(frozen=True)
-class Home:
-    """The tables of one stream.
+class Tables:
+    """The tables of all streams of a ledger.
 
     Attributes:
         address: The ledger's database.
-        stream: A code of the stream: another unit, other columns or another name are another stream.
-        columns: The columns of its records.
-        key: 32 secret bytes of the stream.
     """
 
     address: Address
-    stream: str
-    columns: Schema
-    key: bytes = field(repr=False)
-
-    @classmethod
-    def in_ledger(cls, path: Path, ledger: Ledger, columns: Schema, *words: Field) -> Home:
-        """Where a stream is kept beside its ledger.
-
-        Args:
-            path: The ledger's, as `Ledger.path` gives it.
-            ledger: The ledger.
-            columns: The columns of its records.
-            words: What tells the stream from others of this ledger.
-
-        Raises:
-            InternalError: The ledger is in no database.
-        """
-        address = address_of(path)
-        if address is None:
-            raise InternalError("Home: this ledger is in no database.")
-        code = ledger.secret.derive("stream", ledger.identity, *words, size=16).hex()
-        return cls(address, code, columns, ledger.secret.derive("journal", *words))
 
     @property
     def label(self) -> str:
@@ -139,6 +115,40 @@ class Home:
             raise SourceError(f"{self.label}: {error}") from None
         except server.driver(self.label).Error as error:
             raise SourceError(f"{self.label}: {server.advice(error)}") from None
+
+
+@dataclass(frozen=True)
+class Home(Tables):
+    """The tables of one stream.
+
+    Attributes:
+        stream: A code of the stream: another unit, other columns or another name are another stream.
+        columns: The columns of its records.
+        key: 32 secret bytes of the stream.
+    """
+
+    stream: str
+    columns: Schema
+    key: bytes = field(repr=False)
+
+    @classmethod
+    def in_ledger(cls, path: Path, ledger: Ledger, columns: Schema, *words: Field) -> Home:
+        """Where a stream is kept beside its ledger.
+
+        Args:
+            path: The ledger's, as `Ledger.path` gives it.
+            ledger: The ledger.
+            columns: The columns of its records.
+            words: What tells the stream from others of this ledger.
+
+        Raises:
+            InternalError: The ledger is in no database.
+        """
+        address = address_of(path)
+        if address is None:
+            raise InternalError("Home: this ledger is in no database.")
+        code = ledger.secret.derive("stream", ledger.identity, *words, size=16).hex()
+        return cls(address, code, columns, ledger.secret.derive("journal", *words))
 
     def sealed(self, name: str, content: bytes) -> bytes:
         """Content under a name of this stream; see `storage.sealed`."""

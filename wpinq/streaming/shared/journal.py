@@ -8,6 +8,7 @@ waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from wpinq.core.ledger import Ledger
 from wpinq.core.records.log import Epoch, Merged
@@ -20,10 +21,15 @@ from wpinq.streaming.shared.keeper import HeldError, Keeper
 from wpinq.streaming.shared.leases import SECONDS
 from wpinq.streaming.shared.parts import Parts
 
-FORMAT = 1
+if TYPE_CHECKING:
+    import psycopg
+
+FORMAT = 2
 """The format of epochs, parts and positions; no other is read."""
 PAGE = 16
 """Epochs that are read from the database at a time."""
+PIECE = 1 << 26
+"""Bytes of an epoch in one value; a database holds none of a gigabyte."""
 
 
 class SharedJournal:
@@ -83,8 +89,7 @@ class SharedJournal:
         frame = sealed_epoch(self._home.key, number, self._chain, epoch, positions)
         chain = chained(self._chain, frame)
         with self._keeper.act(_head(number, chain)) as database:
-            insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
-            database.execute(insert, [self._home.stream, number, frame])
+            self._write(database, self._home.stream, number, frame)
             delete = self._home.sql("DELETE FROM {parts} WHERE stream = %s AND number = ANY(%s)")
             database.execute(delete, [self._home.stream, self.parts.taken])
         self.parts.closed()
@@ -105,20 +110,21 @@ class SharedJournal:
             EngineError: Another process keeps the stream now.
         """
         draft, chain, merged = f"{self._home.stream} next {self._keeper.holder.code}", b"", self.merged
-        delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
-        insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
+        delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s OR stream LIKE %s")
         with self._home.connected() as connection, self._home.damage():
-            connection.execute(delete, [draft])  # no transaction: the server would end one that waits for what is made
+            connection.execute(
+                delete, [draft, f"{draft} epoch %"]
+            )  # no transaction: the server would end one that waits for what is made
             made = rewritten(self._home.key, self._frames, self.merged, last, make)
             for index, (frame, number) in enumerate(made):
-                connection.execute(insert, [draft, number, frame])
+                self._write(connection, draft, number, frame)
                 merged = merged_of(self._home.key, chain, frame) if index == MERGED else merged
                 chain = chained(chain, frame)
         with self._keeper.act(_head(self._number, chain)) as database:
-            database.execute(delete, [self._home.stream])
-            update = self._home.sql("UPDATE {epochs} SET stream = %s WHERE stream = %s")
-            database.execute(update, [self._home.stream, draft])
-            database.execute(delete, [f"{self._home.stream} next %"])  # what other keepers had begun
+            database.execute(delete, [self._home.stream, f"{self._home.stream} epoch %"])
+            update = self._home.sql("UPDATE {epochs} SET stream = %s || substr(stream, %s) WHERE stream LIKE %s")
+            database.execute(update, [self._home.stream, len(draft) + 1, f"{draft}%"])
+            database.execute(delete, [f"{self._home.stream} next %", ""])  # what other keepers had begun
         self._chain, self.merged = chain, merged
 
     def close(self) -> None:
@@ -136,7 +142,11 @@ class SharedJournal:
         with self._home.damage():
             form, _, version = opened(self._home.key, "version", frame).decode().partition(" ")
         if form != str(FORMAT):
-            raise SourceError(f"{self._home.label}: was written by another version of wpinq; use that version.")
+            raise SourceError(
+                f"{self._home.label}: was written by another version of wpinq, of format {form}, and this one has"
+                f" {FORMAT}: start that one again, and the stream goes on. To begin anew with this one, give another"
+                " --name (name=), which is charged. Nothing was changed."
+            )
         return version
 
     def _open(self) -> None:
@@ -146,8 +156,7 @@ class SharedJournal:
             with self._keeper.act(_head(0, chained(b"", frame))) as database:
                 delete = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
                 database.execute(delete, [f"{self._home.stream}%"])
-                insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, 0, %s)")
-                database.execute(insert, [self._home.stream, frame])
+                self._write(database, self._home.stream, 0, frame)
         first = None
         for index, (number, frame) in enumerate(self._rows()):
             first = frame if index == 0 else first
@@ -172,11 +181,27 @@ class SharedJournal:
         with self._home.connected() as connection:
             while rows := connection.execute(query, [self._home.stream, last, PAGE]).fetchall():
                 for number, frame in rows:
-                    yield number, bytes(frame)
+                    yield number, bytes(frame) if len(frame) < PIECE else bytes(frame) + self._rest(connection, number)
                 last = rows[-1][0]
 
+    def _write(self, database: psycopg.Connection[Any], stream: str, number: int, frame: bytes) -> None:
+        """Write an epoch; what is larger than a database holds in one value follows, in pieces."""
+        insert = self._home.sql("INSERT INTO {epochs} VALUES (%s, %s, %s)")
+        database.execute(insert, [stream, number, frame[:PIECE]])
+        for piece in range(1, len(frame) // PIECE + 1):
+            database.execute(insert, [f"{stream} epoch {number}", piece, frame[piece * PIECE : (piece + 1) * PIECE]])
+
+    def _rest(self, connection: psycopg.Connection[Any], number: int) -> bytes:
+        """All pieces of an epoch but the first."""
+        query = self._home.sql("SELECT frame FROM {epochs} WHERE stream = %s ORDER BY number")
+        return b"".join(frame for (frame,) in connection.execute(query, [f"{self._home.stream} epoch {number}"]))
+
     def _sizes(self) -> list[int]:
-        query = self._home.sql("SELECT octet_length(frame) FROM {epochs} WHERE stream = %s ORDER BY number")
+        query = self._home.sql(
+            "SELECT octet_length(frame) + (SELECT coalesce(sum(octet_length(frame)), 0)::bigint FROM {epochs} AS rest"
+            " WHERE rest.stream = epoch.stream || ' epoch ' || epoch.number)"
+            " FROM {epochs} AS epoch WHERE stream = %s ORDER BY number"
+        )
         with self._home.connected() as connection:
             return [size for (size,) in connection.execute(query, [self._home.stream]).fetchall()]
 

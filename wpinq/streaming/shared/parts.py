@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 MANY = 64
 """Parts that are read from the database at a time."""
+LARGE = 1 << 24
+"""Bytes of records in a part, about; a database holds no value of a gigabyte, and a server may end at one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,6 +83,30 @@ class Part:
                    received)  # fmt: skip
 
 
+def divided(part: Part) -> Iterator[Part]:
+    """A part as several that a database can hold, to be written in one transaction.
+
+    Each goes on where the one before ended, as any part does: at a place that these alone know of.
+    """
+    *first, last = _pieces(part.frame)
+    place, before = os.urandom(16).hex(), part.before
+    for number, frame in enumerate(first):
+        after = {name: [place, number] for name in part.after}
+        yield Part(before, after, None, frame)
+        before = after
+    yield Part(before, part.after, part.looked, last, part.received)
+
+
+def _pieces(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The rows of a frame in pieces that are not large, or of one row."""
+    half = frame.height // 2
+    if half and frame.estimated_size() > LARGE:
+        yield from _pieces(frame[:half])
+        yield from _pieces(frame[half:])
+    else:
+        yield frame
+
+
 def write(connection: psycopg.Connection[Any], home: Home, sealed: bytes) -> None:
     """Write a sealed part, in a transaction that has checked the leases of its partitions."""
     insert = home.sql("INSERT INTO {parts} (stream, frame) VALUES (%s, %s)")
@@ -116,7 +143,7 @@ class Parts:
     @property
     def read_at(self) -> dict[str, int | None]:
         """For each partition that is awaited, the time by which it was read, as `looked` has it."""
-        return {name: self._looked.get(name) for name in sorted(self._awaited | self._looked.keys())}
+        return {name: self._looked.get(name) for name in sorted(self._awaited or self._looked)}
 
     def take(self) -> Iterator[Part]:
         """The parts that were written since.

@@ -28,8 +28,8 @@ from wpinq.streaming.shared.parts import Part
 if TYPE_CHECKING:
     import psycopg
 
-MANY = 1 << 20
-"""Records after which a worker writes what it has, though more has come."""
+MANY, LARGE = 1 << 20, 1 << 28
+"""Records, and bytes of them, after which a worker writes what it has, though more has come."""
 PAUSE = 1.0
 """Seconds after which what failed is tried again."""
 
@@ -79,7 +79,7 @@ class Worker:
     def _read(self) -> None:
         batches, received, began = list[Batch](), Received(offered=-self._source.offered), self._time()
         for frame in self._source.look():
-            if self._source.moving and sum(map(len, batches)) >= MANY:
+            if self._source.moving and _large(batches):
                 self._write(batches, received, None)
                 batches, received = [], Received(offered=-self._source.offered)
             received.take(frame)
@@ -90,12 +90,14 @@ class Worker:
 
     def _write(self, batches: list[Batch], received: Received, looked: int | None) -> None:
         after, records = self._source.positions(), Batch.concat(batches, self._schema).consolidate()
-        part = Part(self._before, after, looked, records.frame, received).sealed(self._home)
+        part = Part(self._before, after, looked, records.frame, received)
+        pieces = [piece.sealed(self._home) for piece in parts.divided(part)]
         moved = {name: place for name, place in after.items() if place != self._before.get(name)}
         with self._connection.transaction():
             self._holder.check(self._connection, self._leases)
             self._holder.advance(self._connection, moved)
-            parts.write(self._connection, self._home, part)
+            for piece in pieces:
+                parts.write(self._connection, self._home, piece)
         self._before = after
 
     def _time(self) -> int:
@@ -103,6 +105,10 @@ class Worker:
         row = self._connection.execute(query).fetchone()
         assert row is not None  # noqa: S101  a clock has a time
         return int(row[0])
+
+
+def _large(batches: list[Batch]) -> bool:
+    return sum(map(len, batches)) >= MANY or sum(batch.frame.estimated_size() for batch in batches) >= LARGE
 
 
 def work(told: dict[str, Any], stop: threading.Event) -> None:

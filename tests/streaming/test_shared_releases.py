@@ -23,6 +23,7 @@ from wpinq.core.ledger import Ledger
 from wpinq.core.ledger import ledger as ledgers
 from wpinq.core.records.batch import WEIGHT
 from wpinq.errors import EngineError, LedgerError, PlanError, SourceError, WpinqError
+from wpinq.streaming.shared.abandoned import abandon
 from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.leases import Holder
 from wpinq.streaming.shared.parts import Part
@@ -334,6 +335,21 @@ def test_a_host_whose_clock_jumps_leaves_the_stream_to_another(site):
     assert two.look("10:01") == [(HOURS[0], "published")]
 
 
+def test_a_host_that_died_holds_periods_back_until_it_is_let_go(site):
+    one = site.hosts[0]
+    one.look("09:30")
+    dead = Holder(site.home, 3600)
+    with site.home.connected() as connection:
+        dead.balance(connection, ["files dead /views.csv"], moving=False)
+    dead._stop.set()
+    site.run("UPDATE {leases} SET ends = '-infinity' WHERE name LIKE 'files dead%%'")
+    site.viewed(("/a", "09:10"))
+    assert one.look("10:01") == []
+    abandon(Ledger.path(one.ledger, one.home), "files dead")
+    site.viewed()
+    assert one.look("10:02") == [(HOURS[0], "published")]
+
+
 def test_what_the_database_holds_of_a_release_says_nothing_of_records(site):
     site.viewed(("/marker", "09:10"))
     site.hosts[0].look("09:40")
@@ -416,8 +432,11 @@ def test_what_cannot_be_followed_by_several_is_refused(site, monkeypatch):
     with pytest.raises(PlanError, match="give --workers"):
         site.hosts[1].release.follow()
     monkeypatch.setattr(spool_database, "FORMAT", 2)
-    with pytest.raises(SourceError, match="another version of wpinq"):
+    site.hosts[1].ends()
+    site.hosts[1].workers = 1
+    with pytest.raises(SourceError, match=r"another version of wpinq, of format 1, and this one has 2"):
         site.hosts[1].look("09:31")
+    assert site.hosts[1].follower.host._workers is None, "they would write what the other version cannot read"
 
 
 def test_one_that_followed_alone_goes_on_alone(shared_ledger, site):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from wpinq.apps.publish.budgets import Allowance, new_promise
@@ -18,7 +19,7 @@ from wpinq.apps.publish.spool_database import Database, Taken
 from wpinq.apps.publish.stream import spool_of, topic_of
 from wpinq.core import Ledger, Schema
 from wpinq.errors import PlanError
-from wpinq.streaming.shared.crew import LONGEST, MOST, employed
+from wpinq.streaming.shared.crew import LONGEST, MOST, Workers, employed
 from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.keeper import TABLE, HeldError
 from wpinq.streaming.shared.sources import check
@@ -81,10 +82,13 @@ class Host:
         self.waits: HeldError | None = None
         self.home.make()
         every = min(stream.every / 2, LONGEST)
-        self._workers = employed(self.home, source, form, number, every, history=True) if number else None
+        self._employed = partial(employed, self.home, source, form, number, every, history=True) if number else None
+        self._workers: Workers | None = None
 
     def keep(self, at: str | None, now: dt.datetime, *, late: bool) -> tuple[Spool, Taken]:
         """The spool, of which this process is the keeper from now on, and what reads for it.
+
+        The workers of this host begin once it is known that the stream is of this version of wpinq, whoever keeps it.
 
         Raises:
             HeldError: Another process keeps it.
@@ -95,10 +99,16 @@ class Host:
             store = Database(self.home, self._ledger, spool_of(file.data, publisher.name, publisher.home))
         except HeldError as held:
             self.waits = held
+            self._begin()
             raise
         spool = Spool(store, self.home.columns, at, file.period, now, late=late)
+        self._begin()
         self._store, self.waits, publisher.register.write = store, None, store.change
         return spool, Taken(store.parts)
+
+    def _begin(self) -> None:
+        if self._workers is None and self._employed is not None:
+            self._workers = self._employed()
 
     def left(self) -> None:
         """Know that this process keeps the spool no more."""

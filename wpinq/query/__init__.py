@@ -7,7 +7,7 @@ from wpinq.query.answer import Quoted, quoted, sql
 from wpinq.query.contribution import rebounded, settling
 from wpinq.query.crosstab import table
 from wpinq.query.prepare import prepare
-from wpinq.query.quoted_select import QuotedSql
+from wpinq.query.quoted_select import QuotedSql, WrittenKeys
 from wpinq.query.statement import Statement
 from wpinq.query.table_answer import Table
 from wpinq.query.table_plan import PlannedTables, TablePlan
@@ -22,6 +22,7 @@ __all__ = [
     "Statement",
     "Table",
     "TablePlan",
+    "WrittenKeys",
     "consistent",
     "divided",
     "plan_tables",

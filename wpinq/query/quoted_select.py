@@ -32,6 +32,7 @@ from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.threshold import probability, threshold_of
 from wpinq.core.records import canonical
 from wpinq.core.records.bins import ROWS, Blocks, bin_blocks, plain, together
+from wpinq.core.records.schema import Schema
 from wpinq.core.runs.key_recovery import refuse_unnamed
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
@@ -247,6 +248,17 @@ class Alike(TypedDict, total=False):
     insist: Callable[[Statement], None] | None
 
 
+@dataclass(frozen=True)
+class WrittenKeys:
+    """Keys as a command or a request writes them, which are read once the columns of the query are known.
+
+    Attributes:
+        of: Gives them for the columns of a query.
+    """
+
+    of: Callable[[Schema], Any]
+
+
 def quoted_select(
     query: str,
     tables: Mapping[str, Any],
@@ -263,13 +275,13 @@ def quoted_select(
     analyst: str | None = None,
     insist: Callable[[Statement], None] | None = None,
 ) -> QuotedSql:
-    """Price one SELECT; see `quoted`. Keys may be given as a function of the query's columns, too."""
+    """Price one SELECT; see `quoted`."""
     epsilon, delta = google(query).with_terms(epsilon, delta)
     statement = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None,
                         mechanism=None if within is not None else mechanism if rho is None else GAUSSIAN)  # fmt: skip
     if insist is not None:
         insist(statement)
-    known = _known(statement, keys(statement.schema) if callable(keys) else keys, delta)
+    known = _known(statement, keys.of(statement.schema) if isinstance(keys, WrittenKeys) else keys, delta)
     listed = known is not None
     share = shared(statement, Terms(epsilon, mechanism, rho, delta, within, call=CALL), listed=listed)
     lost = None if listed or delta is None else probability(delta, "sql(delta=...)") / statement.of_one_person[1]

@@ -31,7 +31,7 @@ from wpinq.collection import Collection
 from wpinq.core import allowances, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
-from wpinq.query import Quoted, quoted
+from wpinq.query import Quoted, WrittenKeys, quoted
 from wpinq.query.clauses import named_tables
 from wpinq.query.contribution import rebounded
 from wpinq.query.explained import explains
@@ -131,7 +131,7 @@ def quote_sql(
             bounds |= data_set.file.bounds
     bounds |= body.bounds
     given = body.keys
-    keys = None if given is None else lambda schema: [value(key, schema) for key in given]
+    keys = None if given is None else WrittenKeys(lambda schema: [value(key, schema) for key in given])
     return quoted(
         body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, mechanism=body.mechanism,
         rho=body.rho, delta=body.delta, keys=keys, bounds=bounds, name=body.name, analyst=grant.analyst,

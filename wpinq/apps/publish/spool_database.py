@@ -224,9 +224,10 @@ class Database:
         state = {"format": FORMAT, "number": number, "facts": dict(facts), "held": self._draft}
         sealed, begins = self._home.sealed(NOTE, json.dumps(state).encode()), self.facts is None
         with self._keeper.act(_head(number, sealed)) as database:
-            remove = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
-            if begins or forget is not None:
-                database.execute(remove, [self._stream(forget or "%")])
+            if begins:
+                database.execute(self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s"), [self._stream("%")])
+            if forget is not None:
+                database.execute(self._home.sql("DELETE FROM {epochs} WHERE stream = %s"), [self._stream(forget)])
             columns = [[self._stream(period) for period, *_ in self._pending],
                        *([row[index] for row in self._pending] for index in (1, 2))]  # fmt: skip
             insert = "INSERT INTO {epochs} SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bytea[])"

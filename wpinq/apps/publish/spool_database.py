@@ -218,19 +218,25 @@ class Database:
 
         Raises:
             EngineError: Another process keeps the stream now; nothing was written.
+            SourceError: There are pieces already that nobody has written; nothing was.
             LedgerError: The database cannot be used; whoever opens it next sees whether it was written.
         """
         number = self._state.get("number", 0) + 1
         state = {"format": FORMAT, "number": number, "facts": dict(facts), "held": self._draft}
         sealed, begins = self._home.sealed(NOTE, json.dumps(state).encode()), self.facts is None
         with self._keeper.act(_head(number, sealed)) as database:
-            remove = self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s")
-            if begins or forget is not None:
-                database.execute(remove, [self._stream(forget or "%")])
+            if begins:
+                database.execute(self._home.sql("DELETE FROM {epochs} WHERE stream LIKE %s"), [self._stream("%")])
+            if forget is not None:
+                database.execute(self._home.sql("DELETE FROM {epochs} WHERE stream = %s"), [self._stream(forget)])
             columns = [[self._stream(period) for period, *_ in self._pending],
                        *([row[index] for row in self._pending] for index in (1, 2))]  # fmt: skip
-            insert = "INSERT INTO {epochs} SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bytea[])"
-            database.execute(self._home.sql(insert), columns)
+            insert = self._home.sql(
+                "INSERT INTO {epochs} SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bytea[])"
+                " ON CONFLICT DO NOTHING"  # there is one after an edit alone
+            )
+            if database.execute(insert, columns).rowcount != len(self._pending):
+                raise SourceError(LOST.format(self.label))
             delete = self._home.sql("DELETE FROM {parts} WHERE stream = %s AND number = ANY(%s)")
             database.execute(delete, [self._home.stream, self.parts.taken])
             replace = self._home.sql(

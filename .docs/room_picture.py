@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def room(module: str) -> str:
     return "/".join(parts[:2] if parts[0] in ("core", "apps") and len(parts) > 1 else parts[:1])
 
 
+@cache
 def imports() -> nx.DiGraph:
     """Which room imports which; a room that every other uses is left out."""
     arrows = defaultdict(set)

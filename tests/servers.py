@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
+import hmac
 import os
 import shutil
 import signal
@@ -10,6 +12,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +36,14 @@ def memory() -> Path:
     return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
 
 
+def verifier(password: str) -> str:
+    """A password as the server keeps it (RFC 5803), of one round and not 4,096: tests connect thousands of times."""
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt := bytes(16), 1)
+    client, server = (hmac.digest(salted, name, "sha256") for name in (b"Client Key", b"Server Key"))
+    salt, stored, server = (b64encode(part).decode() for part in (salt, hashlib.sha256(client).digest(), server))
+    return f"SCRAM-SHA-256$1:{salt}${stored}:{server}"
+
+
 class Cluster:
     """A server that a test starts, stops, kills, copies and follows.
 
@@ -49,7 +60,7 @@ class Cluster:
             self.port = free.getsockname()[1]
         place.mkdir(exist_ok=True)
         secret = place / "password"
-        secret.write_text(PASSWORD)
+        secret.write_text(verifier(PASSWORD))
         for path in (place, secret):
             if os.geteuid() == 0:
                 shutil.chown(path, ADMIN)

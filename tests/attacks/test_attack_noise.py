@@ -3,12 +3,12 @@
 import datetime as dt
 import inspect
 import os
-import subprocess
 import sys
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import processes
 import pytest
 
 import wpinq
@@ -111,7 +111,7 @@ print(ends[0] != ends[1])
 
 
 def test_attack_05_forked_processes_do_not_repeat_each_other():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 
 

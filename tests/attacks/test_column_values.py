@@ -2,12 +2,12 @@
 
 import base64
 import datetime as dt
-import subprocess
 import sys
 from decimal import Decimal
 
 import numpy as np
 import polars as pl
+import processes
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -220,7 +220,7 @@ def test_a_field_that_is_no_utf8_crashes_nothing(kind, tmp_path):
     path = tmp_path / "v.csv"
     rows = b"".join(b"u%d,Page %d,true\n" % (i, i % 9) for i in range(500))
     path.write_bytes(b"user,page,ok\n" + rows + b"eve,caf\xe9,\xe9\n")
-    ran = subprocess.run([sys.executable, "-c", CRASH, kind, str(path)], capture_output=True, text=True, check=False)
+    ran = processes.run([sys.executable, "-c", CRASH, kind, str(path)], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "answered\n", "")
 
 

@@ -13,13 +13,13 @@ import gzip
 import logging
 import os
 import pickle
-import subprocess
 import sys
 import traceback
 import warnings
 from pathlib import Path
 
 import polars as pl
+import processes
 import pytest
 from depth import deep, thin
 
@@ -194,7 +194,7 @@ def in_a_process(script, *words, backtrace="1"):
         "POLARS_VERBOSE": "0",
     }  # fmt: skip
     command = [sys.executable, "-X", "faulthandler", "-c", script, *map(str, words)]
-    return subprocess.run(command, capture_output=True, env=environment, timeout=120, check=False)
+    return processes.run(command, capture_output=True, env=environment, timeout=120, check=False)
 
 
 EVERYTHING = f"""

@@ -145,6 +145,29 @@ def test_records_wait_where_they_take_less_than_in_a_state_and_are_taken_in_wher
         assert held <= 200_000
 
 
+def address(frame):
+    return frame["page"].to_numpy(allow_copy=False).ctypes.data
+
+
+def test_what_waits_for_a_part_lies_in_memory_of_its_own():
+    """Pieces of one cut share its memory, so that it would be held until the last part has taken in its own."""
+    schema, size = Schema((Column("page", Kind.INT),)), threads.PIECES
+    frame = pl.DataFrame({"page": np.arange(40 * size), WEIGHT: np.ones(40 * size, np.int64)})
+    begin = address(frame)
+    pile = threads.Pile()
+    for piece in frame.iter_slices(20):  # two lots of pieces, which leave nothing behind
+        pile.add(Batch(piece, schema))
+    assert [len(batch) for batch in pile._batches] == [20 * size] * 2
+    assert not pile._pieces
+    for batch in pile._batches:
+        assert not begin <= address(batch.frame) < begin + 8 * frame.height
+    pile.add(Batch(frame.head(3), schema))
+    whole = pile.take()
+    assert whole.frame.equals(pl.concat([frame, frame.head(3)]))
+    assert not pile._batches
+    assert not pile._pieces
+
+
 def test_each_state_has_the_records_of_its_keys_in_one_thread_at_a_time_and_threads_end(monkeypatch):
     used, busy, absorb = set(), set(), Pointwise.absorb
 

@@ -6,10 +6,10 @@ import importlib.util
 import math
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
 
 from examples import compare_libraries
@@ -21,7 +21,7 @@ PEERS = ("diffprivlib", "opendp")
 @pytest.fixture(scope="module")
 def rows() -> dict[str, str]:
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-m", "examples.compare_libraries"],
         capture_output=True,
         text=True,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 from depth import deep
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(module: str, *arguments: object) -> str:
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", "-m", module, *map(str, arguments)],
         capture_output=True,
         text=True,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
 from depth import deep
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(module, *arguments):
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", "-m", f"examples.{module}", *map(str, arguments)],
         capture_output=True, text=True, timeout=200, check=False,
         env={**os.environ, "PYTHONPATH": paths, "MPLBACKEND": "agg"},

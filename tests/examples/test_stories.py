@@ -10,10 +10,10 @@ import itertools
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
 from depth import deep
 
@@ -24,7 +24,7 @@ ROW = re.compile(r"^(.+?) +([\d,]+)((?: +-?[\d,]+ \+- \d+)+) *$", re.MULTILINE)
 def told(story: str, out: Path, errors: int = 0) -> str:
     """What a story prints; so many lines of it are for the curator, on standard error."""
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", "-m", f"examples.{story}", str(out)], capture_output=True, text=True,
         timeout=240, check=False, env={**os.environ, "PYTHONPATH": paths},
     )  # fmt: skip

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
+import processes
 import pytest
 from depth import deep
 
@@ -28,7 +28,7 @@ def told(text: str) -> dict[str, tuple[float, ...]]:
 def run(command: str, where: Path) -> str:
     _, *words = shlex.split(command)
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", *words, "--runs", "3"],
         capture_output=True, text=True, timeout=200, check=False, cwd=where,
         env={**os.environ, "PYTHONPATH": paths, "MPLBACKEND": "agg"},

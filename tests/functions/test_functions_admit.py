@@ -12,7 +12,7 @@ from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.core.functions import Dropped, bind
+from wpinq.core.functions import Dropped, bind, expressions
 from wpinq.core.records.kinds import read, series, write
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.records.values import encode
@@ -291,6 +291,30 @@ def test_a_node_that_should_not_be_listed_is_found_by_the_probes(monkeypatch):
     for expression in (n.rank(), n.cum_sum(), n.shift(), n.reverse(), n.is_duplicated()):
         with pytest.raises(UntraceableError, match="among other records"):
             bind(expression, SCHEMA, "map")
+
+
+def test_what_passed_is_not_probed_again_and_what_did_not_is(monkeypatch):
+    probed, real = [], expressions._probed
+
+    def noted(function, call):
+        probed.append(function.fingerprint)
+        if "77" in function.note:
+            raise PlanError("it did not pass")
+        real(function, call)
+
+    monkeypatch.setattr(expressions, "_probed", noted)
+    monkeypatch.setattr(expressions, "_passed", set())
+    bound = [bind(expression, SCHEMA, "map") for expression in (n + 1, m + 1, n + 1, n, (n + 1).alias("k"))]
+    other = Schema.of(n=Kind.FLOAT)
+    assert probed == [bound[0].fingerprint, bound[1].fingerprint, bound[4].fingerprint]
+    assert bind(n + 1, other, "map").fingerprint == probed[3], "columns of other types are another expression"
+    for _ in range(2):
+        with pytest.raises(PlanError, match="did not pass"):
+            bind(n + 77, SCHEMA, "map")
+    assert len(probed) == 6
+    monkeypatch.setattr(expressions, "REMEMBERED", 2)
+    bind(n - 5, SCHEMA, "map")
+    assert expressions._passed == {probed[-1]}, "it forgets all where it is full"
 
 
 def test_fingerprints_follow_the_expression():

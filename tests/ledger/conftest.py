@@ -102,7 +102,7 @@ def spender() -> Callable[..., Any]:
         process = processes.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
 
         def result() -> Any:
-            output, _ = process.communicate(timeout=120)
+            output, _ = process.communicate(timeout=300)
             assert process.returncode == 0, output
             return json.loads(output)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import DEEP, deeper, thin
+from depth import DEEP, deeper, often, thin
 
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, charge_all, replay, transaction
 from wpinq.core.ledger.file import FileStore
@@ -124,6 +124,7 @@ def test_processes_never_spend_more_rho_than_there_is(
     assert ledger.divergence == 48 * 22 * Fraction(1, 2000) <= ledger.promise.limit
 
 
+@deeper
 @thin(9)
 @pytest.mark.slow
 @pytest.mark.parametrize(("accounting", "rounds", "every"), [("pure", 120, 256), ("renyi", 30, 8)])
@@ -132,6 +133,7 @@ def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """One of them crosses a checkpoint every seven charges."""
+    rounds = often(rounds, 30)
     monkeypatch.setenv("ACCOUNTING", accounting)
     monkeypatch.setenv("EVERY", str(every))
     for module in (accountant, replay, transaction):
@@ -159,7 +161,7 @@ def test_attack_13_killed_at_any_line(
 ) -> None:
     """Also in an act of a pin and its charges, before, at and after checkpoints: all of it is there, or nothing."""
     monkeypatch.setenv("EVERY", str(every))
-    done = spender("steps", place, action, 1 if DEEP else 24 if action == "cross" else 8)()
+    done = spender("steps", place, action, 1 if DEEP else 37 if action == "cross" else 13)()
     assert done["lost"] == []
     assert done["finished"] == "done"
     assert done["steps"] >= 100  # lines

@@ -3,12 +3,12 @@
 import copy
 import os
 import pickle
-import subprocess
 import sys
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import processes
 import pytest
 
 import wpinq
@@ -67,7 +67,7 @@ def test_the_script_can_be_run_twice_for_one_charge(views_file):
     )
     answers = set()
     for seed in "01":
-        done = subprocess.run(
+        done = processes.run(
             [sys.executable, "-c", script, str(views_file)],
             capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed},
         )  # fmt: skip

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+import processes
 import pytest
 from depth import deeper, often, thin
 from hypothesis import given, settings
@@ -225,7 +226,7 @@ def test_killed_while_it_is_written_it_is_made_anew(tmp_path, step):
     alone = asked(views_of(tmp_path, index=False))
     tests = str(Path(__file__).parents[1])
     script = CHILD.format(tests=tests, step=step, place=str(tmp_path))
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
+    with processes.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
         killed(child, tmp_path, alone)
     views = views_of(tmp_path)
     assert asked(views) == alone

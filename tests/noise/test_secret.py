@@ -13,6 +13,7 @@ import threading
 from fractions import Fraction
 from pathlib import Path
 
+import processes
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -256,9 +257,9 @@ def test_processes_that_create_at_once_agree(tmp_path: Path) -> None:
 
     start = str(time.time() + 1.0)
     command = [sys.executable, "-c", CREATE, str(tmp_path / "s"), start]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
-    answers = [process.communicate(timeout=60)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0] * 6
+    running = [processes.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    answers = [process.communicate(timeout=60)[0] for process in running]
+    assert [process.returncode for process in running] == [0] * 6
     assert len(set(answers)) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 

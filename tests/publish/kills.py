@@ -326,7 +326,7 @@ class Trial:
             return {}
 
 
-def warm(place: Path) -> None:
+def warm(place: Path, *, others: bool) -> None:
     """Import here what a run imports, without running anything here: threads do not survive a fork."""
     (place / "warm").mkdir()
     names = place / "names"
@@ -337,7 +337,7 @@ def warm(place: Path) -> None:
             new.mkdir()
         (place / "warm" / "views" / f"{DAY}.csv").write_text("user,page\nu1,/p1\n")
         (place / "warm" / "flow.py").write_text(DATAFLOW)
-        child(home, "both", ACTS["run"], 0, home / "said", others=True)
+        child(home, "both", ACTS["run"], 0, home / "said", others=others)
         names.write_text("\n".join(sys.modules))
 
     assert ended(forked(direct, place / "log")) == 0, (place / "log").read_text()
@@ -417,7 +417,7 @@ def main() -> int:
     every = [parser().parse_args(one) for one in sets]
     sys.path.insert(0, str(ROOT))
     with tempfile.TemporaryDirectory(prefix="wpinq-kills-") as name:
-        warm(Path(name))
+        warm(Path(name), others=any(asked.others for asked in every))
         found = [done(asked, Path(name) / str(number)) for number, asked in enumerate(every)]
     for one in found:
         print(json.dumps(one))

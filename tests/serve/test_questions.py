@@ -160,7 +160,7 @@ def test_nothing_is_read_of_a_question_of_an_analyst_without_a_cap(site, monkeyp
     def read(*_, **__):
         raise AssertionError("it was read")
 
-    for module, name in ((questions, "quoted"), (questions, "prepare"), (questions, "collection")):
+    for module, name in ((questions, "quoted"), (questions, "named_tables"), (questions, "collection")):
         monkeypatch.setattr(module, name, read)
     token = site.token("capless2")
     plan = {"plan": [{"do": "table", "name": "views"}], "epsilon": 1}

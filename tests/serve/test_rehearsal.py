@@ -3,6 +3,7 @@
 Kinds: planted questions that never end, take all memory, or end the process; what the process is told.
 """
 
+import datetime as dt
 import os
 import time
 from pathlib import Path
@@ -16,8 +17,10 @@ from wpinq.apps.remote.wire import Sql
 from wpinq.apps.serve import rehearsal
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.rehearsal import Rehearsal, staged
+from wpinq.apps.serve.tokens import Grant
 
 SQL = "SELECT page, COUNT(*) AS views FROM views GROUP BY page"
+GRANT = Grant("", "ann", ("views",), dt.datetime.now(dt.UTC), dt.datetime.now(dt.UTC))
 ASKED = {"query": SQL, "epsilon": "1", "keys": ["/a"], "dry": True}
 
 
@@ -35,10 +38,15 @@ def children():
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
+def site(tmp_path):
     with serving(written(tmp_path)) as asker:
-        monkeypatch.setattr(rehearsal, "Popen", Popen)
         yield asker
+
+
+@pytest.fixture
+def apart(site, monkeypatch):
+    """Rehearsals are processes of their own, as everywhere but in tests (`processes.py`)."""
+    monkeypatch.setattr(rehearsal, "Popen", Popen)
 
 
 @pytest.fixture
@@ -87,25 +95,41 @@ def settled(before):
         time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("apart")
 def test_who_has_no_cap_begins_no_process(site):
     before = children()
     assert site.ask(site.token("bob"), "POST", "/api/sql", ASKED).status == 409
     assert children() == before
 
 
+@pytest.mark.usefixtures("apart")
 def test_it_is_told_names_and_types_and_nothing_else(site, monkeypatch):
     text = msgspec.json.encode(staged(site.catalogue)).decode()
     assert '"columns":{"user":"text","page":"text","size":"integer"}' in text
     assert not any(word in text for word in ("ledger", "views.csv", "tokens", "script.py", str(site.place)))
     monkeypatch.setenv("WPINQ_SECRET", "5e" * 32)
     with Rehearsal() as process:
-        process.insist(site.catalogue, ("views",), Sql(query=SQL, epsilon="1", keys=["/a"]))
+        process.insist(site.catalogue, GRANT, Sql(query=SQL, epsilon="1", keys=["/a"]))
         environment = Path(f"/proc/{process._process.pid}/environ").read_bytes()
     assert b"WPINQ_SECRET" not in environment
 
 
+def test_what_is_priced_and_then_asked_is_rehearsed_once_for_each_analyst(site, monkeypatch):
+    """By the time of a price nobody shall learn what another analyst asked."""
+    lines, answers = [], Rehearsal._answers
+    monkeypatch.setattr(Rehearsal, "_answers", lambda self, line: (lines.append(line), answers(self, line))[1])
+    for name in ("ann", "bob"):
+        token = site.token(name, cap=10)
+        for dry in (True, False, True):
+            assert site.ask(token, "POST", "/api/sql", {**ASKED, "dry": dry}).status == 200
+        assert site.ask(token, "POST", "/api/sql", {**ASKED, "epsilon": "2"}).status == 200
+    _stage, *questions = lines
+    assert len(questions) == 4 and len(set(questions)) == 2
+
+
+@pytest.mark.usefixtures("apart")
 def test_a_process_that_cannot_begin_refuses_all(site, monkeypatch):
     monkeypatch.setattr(rehearsal, "MODULE", "no_such_module")
     with Rehearsal() as process, pytest.raises(RefusedError) as refusal:
-        process.insist(site.catalogue, ("views",), Sql(query=SQL, epsilon="1"))
+        process.insist(site.catalogue, GRANT, Sql(query=SQL, epsilon="1"))
     assert refusal.value.status == 503

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import polars as pl
+import processes
 import pytest
 from depth import often, thin
 from hypothesis import given, settings
@@ -200,7 +201,7 @@ spill.Disk.write = noted
 views = wpinq.protect(pl.DataFrame({{"user": [f"person {{n}}" for n in range(900)]}}), budget=9)
 views.join(views, on="user").measure(1).observe("person 1")
 """
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with processes.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"written\n"
         child.kill()
     assert not list(tmp_path.iterdir())

@@ -67,7 +67,7 @@ WORKER = "import sys; from wpinq.streaming.shared.worker import main; sys.exit(m
 
 
 class Proxy:
-    """Passes bytes on to a port, unless it is told to delay, swallow or cut them."""
+    """Passes bytes on to a port, unless it is told to delay, swallow or cut them; what was swallowed never comes."""
 
     def __init__(self, port: int) -> None:
         self._to, self.mode = port, "pass"
@@ -90,15 +90,17 @@ class Proxy:
 
     def _pass(self, client: socket.socket) -> None:
         with client, suppress(OSError), socket.create_connection(("127.0.0.1", self._to)) as server:
-            others = {client: server, server: client}
-            while self.mode != "cut":
+            others, lost = {client: server, server: client}, False
+            while self.mode != "cut" and not (lost and self.mode != "swallow"):
                 for one in select.select([client, server], [], [], 0.05)[0]:
                     if self.mode == "delay":
                         time.sleep(0.1)
                     data = one.recv(1 << 16)
                     if not data:
                         return
-                    if self.mode != "swallow":
+                    if self.mode == "swallow":
+                        lost = True
+                    elif not lost:
                         others[one].sendall(data)
 
 
@@ -182,8 +184,6 @@ class Broken:
         elif kind in ("delay", "swallow", "cut"):
             self.proxy.mode = kind
             time.sleep(2 * SECONDS * self.draw.random())
-            self.proxy.mode = "cut" if kind == "swallow" else "pass"  # what was swallowed never comes
-            time.sleep(0.1)
             self.proxy.mode = "pass"
         elif kind == "server" and self.cluster is not None:
             self.cluster.kill()

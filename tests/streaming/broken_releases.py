@@ -3,9 +3,10 @@
 python -m streaming.broken_releases [--times 300] [--seed 37]     (with PYTHONPATH=tests)
 
 Two hosts and two workers, one of each behind a proxy. Then, so many times: one of them is killed, or stopped for up to
-twice a lease and goes on; the proxy delays, swallows or cuts what passes; or the clock goes on by an hour. Lines are
-written all the time; one of a period that has closed is counted in the next (`late = "next"`). In the end each line
-must have been counted in one period, each period charged once, and no published file changed.
+twice a lease and goes on; the database's server is killed and started again; the proxy delays, swallows or cuts what
+passes; or the clock goes on by an hour. Lines are written all the time; one of a period that has closed is counted in
+the next (`late = "next"`). In the end each line must have been counted in one period, each period charged once, and no
+published file changed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from streaming.follows import COST, FIRST, KEYS, Forks, declared
 
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
+from wpinq.streaming.shared.home import Home
 
 BEGIN = dt.datetime.fromisoformat(FIRST)
 
@@ -41,9 +43,9 @@ class Hosts:
 
     def __init__(
         self, forks: Forks, url: str, folder: Path, seed: int, *, plans: list[str] | None = None, hosts: int = 2,
-        workers: int = 2,
+        workers: int = 2, cluster: Cluster | None = None,
     ) -> None:  # fmt: skip
-        self.draw, self.folder, self.forks = random.Random(seed), folder, forks
+        self.draw, self.folder, self.forks, self.cluster = random.Random(seed), folder, forks, cluster
         self.written, self.did, self.seen = Counter[str](), Counter[str](), dict[str, bytes]()
         self.hour, self._plans = 0, plans or []
         self._clock, self._turns = folder / "clock", folder / "turns"
@@ -91,16 +93,35 @@ class Hosts:
         return self.forks.start("work", home=told, source=source, every=0.02, seconds=SECONDS)
 
     @property
+    def periods(self) -> int:
+        """How many periods are published."""
+        return len(list((self.folder / "out").glob("2*")))
+
+    @property
     def turns(self) -> int:
         """How often a host began to keep the stream."""
         return self._turns.stat().st_size
 
     def clock(self, hour: int) -> None:
-        """Set the clock to some minutes after the beginning of an hour, counted from the first period."""
+        """Set the clock to some minutes after the beginning of an hour, counted from the first period.
+
+        An hour is short here, and a host may be held up for longer: then it would leave out what is written two hours
+        after it has looked at the clock, as it should. So it is waited until all have seen the hour before.
+        """
+        if hour:
+            before = self._clock.read_text()
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not all(self._sees(index, before) for index in range(len(self.hosts))):
+                time.sleep(0.02)
         self.hour = hour
         draft = self._clock.with_suffix(".new")
         draft.write_text((BEGIN + dt.timedelta(hours=hour, minutes=2)).isoformat())
         draft.rename(self._clock)
+
+    def _sees(self, index: int, time: str) -> bool:
+        """Whether a host that lives has seen a time."""
+        seen = self.folder / f"host{index}" / "now"
+        return not Forks.lives(self.hosts[index]) or (seen.exists() and seen.read_text() == time)
 
     def write(self, most: int = 20) -> None:
         """Write lines of now, and some of the hour before."""
@@ -122,11 +143,16 @@ class Hosts:
 
     def breaks(self) -> None:
         """Do one of the things that go wrong, or let an hour pass."""
-        kind = self.draw.choice(["kill", "freeze", "kill", "freeze", "delay", "swallow", "cut", "hour", "hour", "hour"])
+        kinds = ["kill", "freeze", "kill", "freeze", "delay", "swallow", "cut", "hour", "hour", "hour"]
+        kind = self.draw.choice(kinds if self.cluster is None else [*kinds, "server"])
         self.did[kind] += 1
         number = self.draw.choice([*self.hosts, *self.hosts, *self.workers])
         if kind == "hour":
             self.clock(self.hour + 1)
+        elif kind == "server" and self.cluster is not None:
+            self.cluster.kill()
+            time.sleep(0.3 * self.draw.random())
+            self.cluster.start()
         elif kind == "kill":
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
@@ -138,8 +164,6 @@ class Hosts:
         else:
             self.proxy.mode = kind
             time.sleep(2 * SECONDS * self.draw.random())
-            self.proxy.mode = "cut" if kind == "swallow" else "pass"  # what was swallowed never comes
-            time.sleep(0.1)
             self.proxy.mode = "pass"
 
     def counts(self) -> Counter[str]:
@@ -168,8 +192,9 @@ class Hosts:
                 break
             if not self._plans:
                 self.revive()
-            self.clock(self.hour + 1)
-            time.sleep(0.5)
+            if self.periods >= self.hour:  # else periods would end faster than they can be published
+                self.clock(self.hour + 1)
+            time.sleep(0.1)
         time.sleep(0.5)
         counts = self.counts()
         wrong = [f"{page}: {self.written[page]} written and {counts[page]} counted" for page in KEYS
@@ -186,10 +211,20 @@ class Hosts:
             warnings.simplefilter("ignore")
             ledger = Ledger.existing(path, secret=Secret(bytes(range(32))))
         charged = Counter(row.version for row in ledger.entries() if row.kind == "charge")
-        spent, published = ledger.spent()[0], len(list((self.folder / "out").glob("2*")))
+        spent, published = ledger.spent()[0], self.periods
         few = spent < COST * published or spent > COST * (published + 1)
         return [f"{version} has {many} charges" for version, many in charged.items() if many != 2] + [
             f"{spent} was spent for {published} periods"] * few  # fmt: skip
+
+    def state(self) -> str:
+        """What the database and the hosts say, for whoever looks for a mistake."""
+        home = Home.of(self._home)
+        with home.connected() as connection:
+            leases = "SELECT name, holder, fence, ends > clock_timestamp(), awaited FROM {leases} ORDER BY name"
+            rows = connection.execute(home.sql(leases)).fetchall()
+            parts = connection.execute(home.sql("SELECT count(*) FROM {parts}")).fetchall()
+        lives = [Forks.lives(number) for number in (*self.hosts, *self.workers)]
+        return f"parts {parts}, leases {rows}, living {lives}"
 
     def close(self) -> None:
         """End what runs."""
@@ -220,13 +255,13 @@ def main() -> int:
         cluster: Cluster = ending.enter_context(running_server())
         folder = Path(ending.enter_context(tempfile.TemporaryDirectory()))
         forks = ending.enter_context(closing(Forks()))
-        hosts = ending.enter_context(closing(Hosts(forks, cluster.url, folder, words.seed)))
+        hosts = ending.enter_context(closing(Hosts(forks, cluster.url, folder, words.seed, cluster=cluster)))
         why = broken(hosts, words.times)
-        periods = len(list((folder / "out").glob("2*")))
-        if why and (folder / "said").exists():
-            print((folder / "said").read_text()[-3000:])
-        print(f"{dict(hosts.did)}: {sum(hosts.written.values()):,} lines, {periods:,} periods, {hosts.turns} turns;"
-              f" {why or 'right'}")  # fmt: skip
+        if why:
+            errors = [line for line in (folder / "said").read_text().splitlines() if "Outcome(" not in line]
+            print(f"the clock is at hour {hosts.hour}; {hosts.state()}", *errors[-10:], sep="\n")
+        lines = sum(hosts.written.values())
+        print(f"{dict(hosts.did)}: {lines:,} lines, {hosts.periods:,} periods, {hosts.turns} turns; {why or 'right'}")
     return bool(why)
 
 

@@ -87,10 +87,13 @@ def host(told: dict[str, Any], parent: int) -> None:
     plans(told)
     clock, home = Path(told["clock"]), Path(told["home"])
     home.mkdir(exist_ok=True)
-    release = Release(
-        told["release"], "site", home, clock=lambda: dt.datetime.fromisoformat(clock.read_text()).replace(tzinfo=dt.UTC)
-    )
-    follower = None
+
+    def now() -> dt.datetime:
+        time = clock.read_text()
+        (home / "now").write_text(time)
+        return dt.datetime.fromisoformat(time).replace(tzinfo=dt.UTC)
+
+    release, follower = Release(told["release"], "site", home, clock=now), None
     while os.getppid() == parent:
         with suppress(WpinqError):
             follower = follower or release.follow(workers=0)

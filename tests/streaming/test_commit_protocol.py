@@ -89,7 +89,8 @@ class Played:
     """The code, at the steps of the model."""
 
     def __init__(self, home: Home, ledger: Any) -> None:
-        self.home, self.ledger = home, ledger
+        self.home, self.ledger, self.connected = home, ledger, ExitStack()
+        self.connection = self.connected.enter_context(home.connected())
         self.workers: dict[int, Worker] = {}
         self.ending: dict[int, ExitStack] = {}
         self.keepers: dict[int, SharedJournal] = {}
@@ -97,16 +98,15 @@ class Played:
 
     def begin(self) -> None:
         """Forget all, and begin anew."""
-        self.close()
+        self.end()
         for table in ("{epochs}", "{parts}", "{leases}"):
             self.run(f"DELETE FROM {table}")
         with self.ledger.transaction() as act:
             act.change(Change("streams", self.home.stream, None))
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self.home.connected() as connection:
-            done = connection.execute(self.home.sql(statement), values)
-            return done.fetchall() if done.description else []
+        done = self.connection.execute(self.home.sql(statement), values)
+        return done.fetchall() if done.description else []
 
     def ends(self, name: str) -> None:
         self.run("UPDATE {leases} SET ends = '-infinity' WHERE name = %s", name)
@@ -188,11 +188,15 @@ class Played:
         epochs = [sorted(epoch.frame["record"].to_list()) for epoch, _ in probe.read()]
         return epochs, self.run("SELECT count(*) FROM {parts}")[0][0]
 
-    def close(self) -> None:
+    def end(self) -> None:
         for index in [*self.workers]:
             self.let_go(index)
         for index in [*self.keepers]:
             self.leave(index)
+
+    def close(self) -> None:
+        self.end()
+        self.connected.close()
 
 
 @pytest.fixture

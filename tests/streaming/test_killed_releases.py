@@ -43,9 +43,9 @@ def test_killed_frozen_and_cut_at_random_each_line_is_in_one_period(forks, share
         assert broken(hosts, 6) == ""
 
 
-@deep("more moments, and a server that writes to the disk")
+@deep("more moments, and a server that is killed")
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_frozen_and_cut_at_more_moments(forks, tmp_path, seed):
-    with running_server() as cluster, closing(Hosts(forks, cluster.url, tmp_path, seed)) as hosts:
+    with running_server() as cluster, closing(Hosts(forks, cluster.url, tmp_path, seed, cluster=cluster)) as hosts:
         assert broken(hosts, 40) == ""
-        assert set(hosts.did) >= {"kill", "freeze", "hour"}
+        assert set(hosts.did) >= {"kill", "freeze", "hour", "server"}

@@ -2,13 +2,13 @@
 
 import datetime as dt
 import re
-import subprocess
 import sys
 import threading
 import time
 
 import numpy as np
 import polars as pl
+import processes
 import pyarrow as pa
 import pytest
 from default_engine import flow
@@ -366,7 +366,7 @@ def test_a_script_may_end_without_closing_its_source():
         "m = views.measure(1)\n"
         "views.send([('ann',)]); views.advance(); m.observe('ann')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

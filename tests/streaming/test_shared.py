@@ -11,9 +11,11 @@ import json
 import os
 import random
 import signal
+import socket
 import threading
 import time
-from contextlib import closing
+import urllib.request
+from contextlib import closing, suppress
 
 import psycopg
 import pytest
@@ -45,7 +47,8 @@ class Shared:
         self.home = self.views._journal.parts.home
         self.holder, self.connected = Holder(self.home, 3600), self.home.connected()
         self.source = OfFiles(str(path), self.home.columns, {})
-        self.worker = Worker(self.home, self.source, self.holder, self.connected.__enter__())
+        self.connection = self.connected.__enter__()
+        self.worker = Worker(self.home, self.source, self.holder, self.connection)
 
     def open(self):
         more = {"budget": 10**7, "secret": SECRET, **self.more}
@@ -68,9 +71,8 @@ class Shared:
         return self.views.advance()
 
     def run(self, statement, *values):
-        with self.home.connected() as connection:
-            done = connection.execute(self.home.sql(statement), values)
-            return done.fetchall() if done.description else []
+        done = self.connection.execute(self.home.sql(statement), values)
+        return done.fetchall() if done.description else []
 
     def close(self):
         self.views.close()
@@ -341,26 +343,32 @@ def test_what_cannot_be_shared_is_refused_before_anything_is_charged(shared_ledg
                 views.follow(path, workers=number)
 
 
-def terminate(before):
-    """Send SIGTERM to this process, once it does something else with it than before."""
-    while signal.getsignal(signal.SIGTERM) == before:
+def terminate(port, seen):
+    """Send SIGTERM to this process, once it answers a scraper."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and "_keeps{" not in "".join(seen):
+        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            seen.append(answer.read().decode())
         time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def test_a_process_that_is_stopped_while_it_waits_ends_well(shared_ledger, tmp_path, capsys, monkeypatch):
+def test_a_process_that_waits_answers_a_scraper_and_ends_well(shared_ledger, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("WPINQ_SECRET", bytes(range(32)).hex())
-    script, path = tmp_path / "flow.py", tmp_path / "views.csv"
+    script, path, seen = tmp_path / "flow.py", tmp_path / "views.csv", []
     script.write_text('def dataflow(views):\n    return {"total": views.measure(1, continual=True)}\n')
     path.write_text("user,page\n")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     more = {"ledger": shared_ledger, "recover": shared_ledger, "name": "live"}
     with closing(wpinq.live(COLUMNS, 1, secret=SECRET, **more)):
-        threading.Thread(target=terminate, args=(signal.getsignal(signal.SIGTERM),)).start()
+        threading.Thread(target=terminate, args=(port, seen)).start()
         words = ["--follow", "--budget", "1", "--workers", "1", "--name", "live", "--ledger", shared_ledger]
-        assert main(["run", str(script), str(path), *words]) == 0
-    said = capsys.readouterr().err
-    assert "takes over when it ends" in said
+        assert main(["run", str(script), str(path), *words, "--metrics", str(port)]) == 0
+    said, name = capsys.readouterr().err, socket.gethostname()
+    assert f"Another process keeps this stream, on {name}; this one reads for it, and takes over when it ends" in said
     assert "it passes on" not in said
+    assert {line for line in seen[-1].splitlines() if line[0] != "#"} == {f'wpinq_stream_keeps{{keeper="{name}"}} 0.0'}
 
 
 def test_attack_13_killed_frozen_and_cut_at_random_each_line_is_counted_once(shared_ledger, stream_server, tmp_path):

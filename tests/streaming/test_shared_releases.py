@@ -22,7 +22,8 @@ from wpinq.apps.publish.spool_database import Taken
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger import ledger as ledgers
 from wpinq.core.records.batch import WEIGHT
-from wpinq.errors import EngineError, PlanError, SourceError, WpinqError
+from wpinq.errors import EngineError, LedgerError, PlanError, SourceError, WpinqError
+from wpinq.streaming.shared.abandoned import abandon
 from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.leases import Holder
 from wpinq.streaming.shared.parts import Part
@@ -142,10 +143,10 @@ def test_the_next_host_publishes_the_rest_with_the_bytes_of_one_process(site):
         site.viewed(*views[:20], *views[:20])
         keeper = two if hour == 11 else one
         keeper.look(f"{hour:02}:40")
-        assert keeper.follower.waiting is False
+        assert keeper.follower.waits is None
         if hour == 9:
             assert two.look("09:45") == []
-            assert two.follower.waiting
+            assert "keeps this stream, on " in two.follower.waits
         if hour == 11:
             site.viewed(*views[20:])
             continue
@@ -207,6 +208,25 @@ def put_back(site):
         two.look("09:45")
 
 
+def restored(site):
+    """The whole database is put back by one act: whoever has seen that act refuses it."""
+    one = site.hosts[0]
+    one.look("09:30")
+    site.viewed(("/a", "09:10"))
+    names = [name for (name,) in site.run("SELECT tablename FROM pg_tables WHERE schemaname = 'wpinq_views'")]
+    for name in names:
+        site.run(f"CREATE TABLE wpinq_views.copy_{name} AS SELECT * FROM wpinq_views.{name}")
+    one.look("09:40")
+    one.ends()
+    for name in names:
+        overriding = "OVERRIDING SYSTEM VALUE" if name == "stream_parts" else ""
+        site.run(f"DELETE FROM wpinq_views.{name}")
+        site.run(f"INSERT INTO wpinq_views.{name} {overriding} SELECT * FROM wpinq_views.copy_{name}")
+        site.run(f"DROP TABLE wpinq_views.copy_{name}")
+    with pytest.raises(LedgerError, match="was restored"):
+        one.look("09:45")
+
+
 def no_fence(monkeypatch):
     monkeypatch.setattr(Holder, "check", lambda *words: None)
 
@@ -252,13 +272,14 @@ def unread(site):
     assert site.counts(two, HOURS[0]) == {"/a": 2, "/b": 0}
 
 
-@pytest.mark.parametrize("tale", [story, frozen_keeper, put_back, unread])
+@pytest.mark.parametrize("tale", [story, frozen_keeper, put_back, restored, unread])
 def test_attacks_13_38_and_42_each_record_is_in_one_period_and_who_is_late_is_refused(site, tale):
     tale(site)
 
 
+@thin(2)
 @pytest.mark.parametrize(("tale", "planted"), [
-    (frozen_keeper, no_fence), (story, parts_stay), (put_back, no_head), (story, no_weights), (story, positions_stay),
+    (frozen_keeper, no_fence), (story, parts_stay), (put_back, no_head), (story, positions_stay), (story, no_weights),
     (unread, closes_unread),
 ])  # fmt: skip
 def test_what_the_code_leaves_out_is_found(site, monkeypatch, tale, planted):
@@ -300,6 +321,35 @@ def test_attack_38_an_administrator_who_edits_a_period_is_noticed(site, edit):
     assert not list(site.place.glob(f"*/out/{HOURS[1]}"))
 
 
+def test_a_host_whose_clock_jumps_leaves_the_stream_to_another(site):
+    one, two = site.hosts
+    one.follow()._ticks = lambda: 0.0
+    site.viewed(("/a", "09:10"))
+    one.look("09:30")
+    for _ in range(2):
+        with pytest.raises(SourceError, match="the clock went from"):
+            one.look("23:30")
+        assert two.look("09:40") == []
+        assert two.follower.waits is None
+    site.viewed()
+    assert two.look("10:01") == [(HOURS[0], "published")]
+
+
+def test_a_host_that_died_holds_periods_back_until_it_is_let_go(site):
+    one = site.hosts[0]
+    one.look("09:30")
+    dead = Holder(site.home, 3600)
+    with site.home.connected() as connection:
+        dead.balance(connection, ["files dead /views.csv"], moving=False)
+    dead._stop.set()
+    site.run("UPDATE {leases} SET ends = '-infinity' WHERE name LIKE 'files dead%%'")
+    site.viewed(("/a", "09:10"))
+    assert one.look("10:01") == []
+    abandon(Ledger.path(one.ledger, one.home), "files dead")
+    site.viewed()
+    assert one.look("10:02") == [(HOURS[0], "published")]
+
+
 def test_what_the_database_holds_of_a_release_says_nothing_of_records(site):
     site.viewed(("/marker", "09:10"))
     site.hosts[0].look("09:40")
@@ -329,7 +379,7 @@ def test_records_are_forgotten_on_every_host_and_in_the_database(site):
     assert not list(two.home.rglob("state/*.stream/site/2021-11-21T10"))
     assert list(one.home.rglob("state/*.stream/site/2021-11-21T10"))
     one.look("12:02")
-    assert one.follower.waiting
+    assert one.follower.waits
     assert not list(one.home.rglob("state/*.stream/site/2021-11-21T10"))
     assert site.counts(one, HOURS[1]) == {"/a": 1, "/b": 0}
 
@@ -352,17 +402,41 @@ def test_a_period_that_one_host_computed_is_delivered_by_the_next(site, monkeypa
     assert site.counts(two, HOURS[0]) == {"/a": 2, "/b": 1}
 
 
+def test_a_question_that_cannot_be_asked_is_refused_before_a_ledger_is_made(shared_ledger, tmp_path):
+    """Of a budget of rho, too, by which others can be."""
+    log = tmp_path / "views.csv"
+    log.write_text("user,page,time\n")
+    question = {"name": "views", "counts": ["page"], "keys": KEYS, "rho": "0.1", "plot": False}
+    given = {
+        "data": {"source": str(log), "ledger": shared_ledger, "columns": {"page": "text", "time": "timestamp"}},
+        "stream": {"at": "time"}, "budget": {"rho": 1}, "question": [{**question, "counts": ["nothing"]}],
+        "sink": [{"directory": "out/{date}"}],
+    }  # fmt: skip
+    with pytest.raises(WpinqError, match="nothing"):
+        Release(given, "site", tmp_path).follow(workers=0)
+    assert not Ledger.exists(Ledger.path(shared_ledger, tmp_path))
+    follower = Release({**given, "question": [question]}, "site", tmp_path).follow(workers=0)
+    assert list(follower.step()) == []
+    follower.close()
+    assert Ledger.existing(Ledger.path(shared_ledger, tmp_path)).spent() == (0, 0)
+
+
 def test_what_cannot_be_followed_by_several_is_refused(site, monkeypatch):
     with pytest.raises(PlanError, match=r"data\.ledger the URL of a PostgreSQL"):
         site.alone.release.follow(workers=0)
+    with pytest.raises(PlanError, match=r"follow\(workers=-1\): takes a number of processes, from 0 to 256"):
+        site.hosts[1].release.follow(workers=-1)
     assert not (site.alone.home / "ledger").exists()
     for host in site.hosts:
         host.look("09:30")
     with pytest.raises(PlanError, match="give --workers"):
         site.hosts[1].release.follow()
     monkeypatch.setattr(spool_database, "FORMAT", 2)
-    with pytest.raises(SourceError, match="another version of wpinq"):
+    site.hosts[1].ends()
+    site.hosts[1].workers = 1
+    with pytest.raises(SourceError, match=r"another version of wpinq, of format 1, and this one has 2"):
         site.hosts[1].look("09:31")
+    assert site.hosts[1].follower.host._workers is None, "they would write what the other version cannot read"
 
 
 def test_one_that_followed_alone_goes_on_alone(shared_ledger, site):

@@ -143,7 +143,8 @@ def quoted(
 
     Args:
         alike: What each SELECT of a UNION ALL is asked alike: `within`, `mechanism`, `name`, `analyst`, and `insist`,
-            which refuses what was read, before it is priced. The other arguments are those of `sql`.
+            which refuses what was read, before it is priced. The other arguments are those of `sql`; `keys` may be a
+            function of the query's columns, too.
 
     Raises:
         PlanError, BinError, BudgetError: See `sql`.

@@ -263,13 +263,13 @@ def quoted_select(
     analyst: str | None = None,
     insist: Callable[[Statement], None] | None = None,
 ) -> QuotedSql:
-    """Price one SELECT; see `quoted`."""
+    """Price one SELECT; see `quoted`. Keys may be given as a function of the query's columns, too."""
     epsilon, delta = google(query).with_terms(epsilon, delta)
     statement = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None,
                         mechanism=None if within is not None else mechanism if rho is None else GAUSSIAN)  # fmt: skip
     if insist is not None:
         insist(statement)
-    known = _known(statement, keys, delta)
+    known = _known(statement, keys(statement.schema) if callable(keys) else keys, delta)
     listed = known is not None
     share = shared(statement, Terms(epsilon, mechanism, rho, delta, within, call=CALL), listed=listed)
     lost = None if listed or delta is None else probability(delta, "sql(delta=...)") / statement.of_one_person[1]

@@ -34,7 +34,13 @@ class Finding(NamedTuple):
     """Something that must not be.
 
     Attributes:
-        kind: "function", "failed", "control flow", "movement", "loss", "delta", "identity" or "way".
+        kind: "function": a function gives two values for one record; it remembers, draws, or reads a clock. "control
+            flow": the unit changes which calls are made, their cost, whether they fail, or what is printed.
+            "movement": it moves a histogram further than its noise hides. "loss": all questions lose more than the
+            ledger has spent. "delta": bins of the unit alone are published with a larger probability than was charged.
+            "identity": two histograms under one question, which is charged once. "way": another engine, order, batch
+            or source gives other weights. "failed": something was charged and has no answer, or an error is none of
+            this library's.
         text: What was found.
     """
 

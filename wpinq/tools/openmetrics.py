@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from wpinq.core.ledger import Ledger, allowances, caps
 from wpinq.errors import needs
@@ -50,17 +50,30 @@ def openmetrics(ledgers: Mapping[str, Ledger]) -> str:
     return text
 
 
-def of_stream(
-    ledgers: Mapping[str, Ledger], epoch: Callable[[], int],
-    partitions: Callable[[], Mapping[str, int | None] | None],
-) -> Any:  # fmt: skip
+class Standing(NamedTuple):
+    """How a stream stands at one moment.
+
+    Attributes:
+        ledgers: Its ledger, by its name; none while it waits.
+        epoch: The last epoch that was answered; None while it waits.
+        read_at: For each partition that several processes read, the time in microseconds up to which it was read; None
+            where that is not known. It follows from the clock, and not from what was read.
+        shared: Whether several processes read it.
+        keeper: The name of the host of another process that keeps it; None where this one does.
+    """
+
+    ledgers: Mapping[str, Ledger] = {}
+    epoch: int | None = None
+    read_at: Mapping[str, int | None] = {}
+    shared: bool = False
+    keeper: str | None = None
+
+
+def of_stream(standing: Callable[[], Standing]) -> Any:
     """A registry of the budgets of a stream and of the number of epochs that were answered, as they are when asked.
 
     Args:
-        ledgers: Its ledger, by its name.
-        epoch: Gives the number.
-        partitions: Gives, for each partition that several processes read, the time in microseconds up to which it was
-            read; None where that is not known. It follows from the clock, and not from what was read.
+        standing: Gives how it stands.
 
     Raises:
         ExtraError: `prometheus-client` is not installed.
@@ -70,10 +83,13 @@ def of_stream(
     from prometheus_client.core import GaugeMetricFamily
 
     def figures() -> Iterator[Any]:
-        yield GaugeMetricFamily("wpinq_stream_epoch", "The last epoch that was answered.", epoch())
-        if (read_at := partitions()) is not None:
-            yield from shared(read_at, keeps=True)
-        yield from _gauges(ledgers)
+        now = standing()
+        if now.epoch is not None:
+            yield GaugeMetricFamily("wpinq_stream_epoch", "The last epoch that was answered.", now.epoch)
+        if now.shared:
+            yield from shared(now.read_at, now.keeper)
+        if now.ledgers:
+            yield from _gauges(now.ledgers)
 
     registry = CollectorRegistry()
     registry.register(_Collector(figures))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -340,10 +341,10 @@ def followed(release: Release, voice: Voice, *, once: bool, workers: int | None 
     """Follow a stream until SIGTERM or an interrupt; whether the last look went well."""
     from wpinq.apps.cli.errors import say
     from wpinq.apps.cli.interrupt import ending, interruptible
-    from wpinq.apps.cli.stream import AGAIN, WAITS
+    from wpinq.apps.cli.stream import AGAIN
 
-    stop, follower, last_error, well, waited = threading.Event(), release.follow(workers), "", True, False
-    every = 60.0 if release.file.stream is None else release.file.stream.every
+    stop, follower, last_error, well = threading.Event(), release.follow(workers), "", True
+    every, waits, due = 60.0 if release.file.stream is None else release.file.stream.every, None, float("-inf")
     if voice.figures is not None:
         voice.figures.host = follower.host
     try:
@@ -358,11 +359,13 @@ def followed(release: Release, voice: Voice, *, once: bool, workers: int | None 
                     if str(error) != last_error:
                         voice.tell(error)
                     well, last_error = False, str(error)
-                if follower.waiting and well and not waited:
-                    say(WAITS)
-                waited = follower.waiting and well
-                voice.after(well=well)
-                if once or stop.wait(min(every, AGAIN) if follower.waiting else every):
+                if follower.waits not in (None, waits):
+                    say(str(follower.waits))
+                waits = follower.waits
+                if waits is None or time.monotonic() > due:
+                    voice.after(well=well)
+                    due = time.monotonic() + every
+                if once or stop.wait(every if waits is None else min(every, AGAIN)):
                     return well
     except KeyboardInterrupt:
         return well

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.cli.bins import parse_bins
@@ -107,12 +108,12 @@ def _measured(text: str, options: dict[str, list[str]], records: Collection) -> 
 def _selected(text: str, options: dict[str, list[str]], records: Collection) -> Question:
     from wpinq.apps.cli.sql import parse_bounds
     from wpinq.apps.remote.pricing import priced_sql
-    from wpinq.query import prepare, quoted
+    from wpinq.query import quoted
 
     tables = {RECORDS: records}
     bounds = dict(map(parse_bounds, options.pop("bounds", ())))
     keys = options.pop("keys", None)
-    groups = None if keys is None else parse_bins(keys[0], prepare(text, tables, bounds).schema)
+    groups = None if keys is None else partial(parse_bins, keys[0])
     costs: dict[str, Any] = {word: values[0] for word, values in options.items()}
     quote: Quoted = quoted(text, tables, keys=groups, bounds=bounds, **costs)
     return Question(priced_sql(quote, None), quote.charge)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from wpinq.streaming.kafka import Topic
     from wpinq.streaming.shared.crew import Workers
     from wpinq.streaming.shared.home import Home
+    from wpinq.streaming.shared.keeper import HeldError
 
 BLOCK = 1 << 20
 WAITING = 64
@@ -48,7 +49,6 @@ TOPIC = "kafka://"
 LINES = "-"
 AGAIN = 2.0
 """Seconds after which a process that waits looks whether it may keep the stream."""
-WAITS = "Another process keeps this stream; this one reads for it, and takes over when it ends."
 
 
 def streams(source: str, *, follow: bool) -> bool:
@@ -202,10 +202,14 @@ class Stream:
         )  # fmt: skip
 
     @contextmanager
-    def kept(self, keep: int) -> Iterator[Live]:
+    def kept(self, keep: int, waits: Callable[[HeldError], None]) -> Iterator[Live]:
         """The live source, once this process keeps it.
 
         While another process keeps a stream of several, the workers of this one read for it.
+
+        Args:
+            keep: For how many epochs what came is held.
+            waits: Is told that it waits, each time that it has looked.
 
         Raises:
             HeldError: It shall end, and another process keeps the stream still.
@@ -221,8 +225,9 @@ class Stream:
                     break
                 except HeldError as held:
                     if workers is None:
-                        say(WAITS)
+                        say(held.waits)
                         workers = ending.enter_context(closing(self._employed(held.home)))
+                    waits(held)
                     if self.stop.wait(AGAIN):
                         raise
             if workers is None and self.workers is not None:

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +39,12 @@ if TYPE_CHECKING:
     from wpinq import Measurement
     from wpinq.apps.cli.inputs import Input
     from wpinq.apps.cli.stream import Stream
+    from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.apps.serve.appending import Appending
     from wpinq.streaming import Live
     from wpinq.streaming.notes import Notes
+    from wpinq.streaming.shared.keeper import HeldError
+    from wpinq.tools.openmetrics import Standing
 
 OUT = "-"
 
@@ -99,7 +103,11 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
     bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins_of.items()}
     keep, sinks = stream.epochs_held([window.span.longest for window in windows]), outputs.sinks(stream.taken())
-    with ending(stream.stop), suppress(HeldError), stream.kept(keep) as views:  # it was stopped before it was its turn
+    with (
+        ending(stream.stop), closing(Watch(outputs.metrics)) as watch,
+        suppress(HeldError), stream.kept(keep, watch.waits) as views,  # it was stopped before it was its turn
+    ):  # fmt: skip
+        watch.goes(views)
         closed = 0 if views._journal is None else views._journal.closed
         notes = None if views._journal is None else views._journal.notes
         dataflow = KeptDataflow(notes, stream.digest, closed, whole=rehearsal.whole)
@@ -109,10 +117,9 @@ def answer(stream: Stream, script: Dataflow, bins_of: Mapping[str, Sequence[str]
         say(protects_line(views._node))  # what is printed on standard output is answers alone
         with (
             closing(Delivery(sinks, questions.stream, notes, keep, stop=stream.stop, tell=say)) as delivery,
-            watched(views, outputs.metrics) as refresh,
             door(stream, outputs),
         ):
-            _go_on(stream, views, Answers(views, questions, delivery), outputs, refresh)
+            _go_on(stream, views, Answers(views, questions, delivery), outputs, watch.well)
 
 
 def heard(data: Input) -> Appending:
@@ -161,26 +168,61 @@ def door(stream: Stream, outputs: Outputs) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def watched(views: Live, address: str | None) -> Iterator[Callable[[], None]]:
-    """Answer a scraper for as long as a stream runs; what it gives says that an epoch was answered.
+class Watch:
+    """Answers a scraper for as long as a stream runs, and while it waits for its turn to be kept.
+
+    Args:
+        address: Where; None for nowhere.
+
+    Attributes:
+        standing: Gives how the stream stands.
 
     Raises:
         SourceError: The address cannot be listened on.
     """
-    if address is None:
-        yield lambda: None
-        return
-    from wpinq.apps.publish.endpoint import Endpoint
-    from wpinq.tools.openmetrics import of_stream
 
-    data, parts = views._data, views._parts
-    read = lambda: None if parts is None else parts.read_at  # noqa: E731
-    endpoint = Endpoint(address, of_stream({data.name: data.ledger}, lambda: views.epoch, read))
-    try:
-        yield lambda: endpoint.alive(ready=True)
-    finally:
-        endpoint.close()
+    def __init__(self, address: str | None) -> None:
+        self._endpoint: Endpoint | None = None
+        if address is None:
+            return
+        from wpinq.apps.publish.endpoint import Endpoint
+        from wpinq.tools.openmetrics import Standing, of_stream
+
+        self.standing: Callable[[], Standing] = Standing
+        self._endpoint = Endpoint(address, of_stream(self.now))
+
+    def now(self) -> Standing:
+        """How the stream stands at this moment."""
+        return self.standing()
+
+    def waits(self, held: HeldError) -> None:
+        """Say that another process keeps the stream, and that this one is well."""
+        if self._endpoint is not None:
+            from wpinq.tools.openmetrics import Standing
+
+            self.standing = partial(Standing, shared=True, keeper=held.keeper)
+            self.well()
+
+    def goes(self, views: Live) -> None:
+        """Say from now on how a stream stands that this process keeps."""
+        if self._endpoint is not None:
+            from wpinq.tools.openmetrics import Standing
+
+            data, parts = views._data, views._parts
+            ledgers = {data.name: data.ledger}
+            self.standing = lambda: Standing(
+                ledgers, views.epoch, {} if parts is None else parts.read_at, shared=parts is not None
+            )
+
+    def well(self) -> None:
+        """Say that all is well: an epoch was answered."""
+        if self._endpoint is not None:
+            self._endpoint.alive(ready=True)
+
+    def close(self) -> None:
+        """Answer no more."""
+        if self._endpoint is not None:
+            self._endpoint.close()
 
 
 def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs, refresh: Callable[[], None]) -> None:

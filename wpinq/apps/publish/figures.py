@@ -101,7 +101,7 @@ class Figures:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         if self.host is not None:
-            yield from figures(self.host.read_at, keeps=self.host.keeps)
+            yield from figures(self.host.read_at, self.host.keeper)
         last = self._last
         if last is None:
             return

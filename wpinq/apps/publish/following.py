@@ -76,9 +76,10 @@ class Follower:
         self._seen: tuple[dt.datetime, float] | None = None
 
     @property
-    def waiting(self) -> bool:
-        """Whether another process keeps the stream, for which the workers of this one read."""
-        return self._spool is None
+    def waits(self) -> str | None:
+        """What is to be said where another process keeps the stream, for which the workers of this one read."""
+        held = None if self._host is None else self._host.waits
+        return None if held is None else held.waits
 
     @property
     def host(self) -> Host | None:
@@ -100,7 +101,12 @@ class Follower:
                 one did.
             EngineError: Another process keeps the stream now; the next step waits for it.
         """
-        now = self._now()
+        try:
+            now = self._now()
+        except SourceError:
+            if self._host is not None:  # one whose clock is right may keep the stream
+                self._left()
+            raise
         try:
             self._advance(now)
         except BaseException:
@@ -142,26 +148,18 @@ class Follower:
     def _advance(self, now: dt.datetime) -> None:
         """Take in what came, and close the periods that are over."""
         until: dt.datetime | None = now
-        if self._host is not None:
+        if self._host is not None and self._spool is None:
             try:
-                self._keep(self._host, now)
+                self._spool, self._reader = self._host.keep(self._stream.at, now, late=self._late)
             except HeldError:
                 return
+            now = self._now()  # it may have taken its time
         if isinstance(self._spool, Spool):
             self._reader = self._reader or self._opened(self._spool)
             self._spool.take(self._reader, now)
             until = now if self._host is None else self._host.until(now)
         if self._spool is not None and until is not None:
             self._spool.close(until, dt.timedelta(seconds=self._stream.lateness))
-
-    def _keep(self, host: Host, now: dt.datetime) -> None:
-        """Keep the stream of several hosts, unless this process does.
-
-        Raises:
-            HeldError: Another one does.
-        """
-        if self._spool is None:
-            self._spool, self._reader = host.keep(self._stream.at, now, late=self._late)
 
     def _now(self) -> dt.datetime:
         """The time, which closes periods and so charges for them: not one that has jumped since the last look."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from wpinq.apps.publish.budgets import Allowance, new_promise
@@ -18,9 +19,10 @@ from wpinq.apps.publish.spool_database import Database, Taken
 from wpinq.apps.publish.stream import spool_of, topic_of
 from wpinq.core import Ledger, Schema
 from wpinq.errors import PlanError
-from wpinq.streaming.shared.crew import LONGEST, employed
+from wpinq.streaming.shared.crew import LONGEST, MOST, Workers, employed
 from wpinq.streaming.shared.home import Home
-from wpinq.streaming.shared.keeper import TABLE
+from wpinq.streaming.shared.keeper import TABLE, HeldError
+from wpinq.streaming.shared.sources import check
 from wpinq.streaming.source import in_database
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class Host:
 
     Attributes:
         home: The stream.
+        waits: That another process keeps the stream; None where this one does.
 
     Raises:
         PlanError: The ledger is in no database, or records are sent to the release, or a question cannot be asked.
@@ -67,28 +70,45 @@ class Host:
         self._publisher, data, stream = publisher, publisher.file.data, publisher.file.stream
         if stream is None or publisher.opening.intake is not None:
             raise PlanError("--workers: leave it out; records that are sent are taken by one process.")
+        if not 0 <= number <= MOST:
+            raise PlanError(f"follow(workers={number}): takes a number of processes, from 0 to {MOST}.")
         if not in_database(publisher.opening.ledger):
             raise PlanError("--workers: give data.ledger the URL of a PostgreSQL database; the stream is kept in it.")
+        source, form = topic_of(data) or str(publisher.home / data.source), data.form("table", "tz")
+        check(source, schema, form)  # mistakes show before a ledger is made
         self._ledger = self._opened()
         self.home = home_of(publisher, schema, self._ledger)
         self._store: Database | None = None
+        self.waits: HeldError | None = None
         self.home.make()
-        source, form = topic_of(data) or str(publisher.home / data.source), data.form("table", "tz")
         every = min(stream.every / 2, LONGEST)
-        self._workers = employed(self.home, source, form, number, every, history=True) if number else None
+        self._employed = partial(employed, self.home, source, form, number, every, history=True) if number else None
+        self._workers: Workers | None = None
 
     def keep(self, at: str | None, now: dt.datetime, *, late: bool) -> tuple[Spool, Taken]:
         """The spool, of which this process is the keeper from now on, and what reads for it.
+
+        The workers of this host begin once it is known that the stream is of this version of wpinq, whoever keeps it.
 
         Raises:
             HeldError: Another process keeps it.
             PlanError, SourceError, LedgerError: See `Database` and `Spool`.
         """
         file, publisher = self._publisher.file, self._publisher
-        store = Database(self.home, self._ledger, spool_of(file.data, publisher.name, publisher.home))
+        try:
+            store = Database(self.home, self._ledger, spool_of(file.data, publisher.name, publisher.home))
+        except HeldError as held:
+            self.waits = held
+            self._begin()
+            raise
         spool = Spool(store, self.home.columns, at, file.period, now, late=late)
-        self._store, publisher.register.write = store, store.change
+        self._begin()
+        self._store, self.waits, publisher.register.write = store, None, store.change
         return spool, Taken(store.parts)
+
+    def _begin(self) -> None:
+        if self._workers is None and self._employed is not None:
+            self._workers = self._employed()
 
     def left(self) -> None:
         """Know that this process keeps the spool no more."""
@@ -100,9 +120,11 @@ class Host:
         return None if looked is None else min(now, dt.datetime.fromtimestamp(looked / 10**6, dt.UTC))
 
     @property
-    def keeps(self) -> bool:
-        """Whether this process keeps the stream."""
-        return self._store is not None
+    def keeper(self) -> str | None:
+        """The host that keeps the stream, "" where it is not known; None where this process does."""
+        if self._store is not None:
+            return None
+        return "" if self.waits is None else self.waits.keeper
 
     @property
     def read_at(self) -> Mapping[str, int | None]:
@@ -120,7 +142,6 @@ class Host:
         publisher, file = self._publisher, self._publisher.file
         if Ledger.exists(publisher.opening.ledger):
             return Ledger.existing(publisher.opening.ledger)
-        now = publisher.clock()
-        period = Period.of(now.replace(tzinfo=None), file.period.every)
-        publisher.asked(publisher.opening.imagined(period, curves=False), new_promise(file.budget))
+        period, promise = Period.of(publisher.clock().replace(tzinfo=None), file.period.every), new_promise(file.budget)
+        publisher.asked(publisher.opening.imagined(period, curves=promise.begun().curves), promise)
         return publisher.opening.opened(Allowance(file.budget, publisher.register, period))

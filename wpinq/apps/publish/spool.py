@@ -25,9 +25,6 @@ from wpinq.apps.publish.periods import Period, through
 from wpinq.core import Kind, Schema, in_columns, polars_type
 from wpinq.errors import PlanError, SourceError
 
-FACTS = ("positions", "first", "begin")
-"""What a store keeps beside pieces: how far the stream was read, the first open period, and the first of all."""
-
 
 class Reader(Protocol):
     """What reads on in a stream: `Growing`, `Followed` and `Taken`."""
@@ -42,6 +39,9 @@ class Reader(Protocol):
 class Store(Protocol):
     """Where the pieces of periods are kept; what it raises is a `SourceError`, or of a database a `LedgerError`.
 
+    With them it keeps facts: `positions`, up to which the stream was read, and the names of the `first` open period and
+    of that which was first of all, `begin`.
+
     Attributes:
         label: What messages call it.
     """
@@ -50,7 +50,7 @@ class Store(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any] | None:
-        """What was entered last (`FACTS`); None where nothing was."""
+        """The facts that were entered last; None where none were."""
 
     @property
     def full(self) -> bool:

@@ -32,7 +32,7 @@ from wpinq.streaming.shared.leases import SECONDS
 from wpinq.streaming.shared.parts import Parts
 
 FORMAT = 1
-"""The format of pieces and facts; no other is read."""
+"""The format of parts, pieces and facts; no other is read."""
 NOTE = "spool"
 """The note of a stream that holds the facts, and what they are sealed under."""
 MANY = 1 << 20
@@ -268,7 +268,10 @@ class Database:
             return b"", {}
         state: dict[str, Any] = json.loads(self._home.opened(NOTE, row[0]))
         if state["format"] != FORMAT:
-            raise SourceError(f"{self.label}: was written by another version of wpinq; use that version.")
+            raise SourceError(
+                f"{self.label}: was written by another version of wpinq, of format {state['format']}, and this one has"
+                f" {FORMAT}: start that one again, and the release goes on. Nothing was changed."
+            )
         return bytes(row[0]), state
 
     def _pieces(self, period: str) -> Iterator[bytes]:

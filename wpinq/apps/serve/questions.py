@@ -31,7 +31,7 @@ from wpinq.collection import Collection
 from wpinq.core import allowances, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
-from wpinq.query import Quoted, prepare, quoted
+from wpinq.query import Quoted, quoted
 from wpinq.query.clauses import named_tables
 from wpinq.query.contribution import rebounded
 from wpinq.query.explained import explains
@@ -121,7 +121,7 @@ def quote_sql(
     mine = {name: data_set for name, data_set in _mine(grant, catalogue).items() if data_set.file.questions}
     insist_on_any_cap(mine.values(), grant.analyst)
     if rehearsal is not None:
-        rehearsal.insist(catalogue, grant.data, asked or body)
+        rehearsal.insist(catalogue, grant, asked or body)
     tables = _bounded({name: data_set.views for name, data_set in mine.items()}, body.at_most)
     public = {name: str(catalogue.home / path) for name, path in catalogue.config.public.items()}
     bounds: dict[str, Any] = {}
@@ -130,10 +130,8 @@ def quote_sql(
         if name.lower().rpartition(".")[2] in read:  # those of another table are of other columns
             bounds |= data_set.file.bounds
     bounds |= body.bounds
-    keys = None
-    if body.keys is not None:
-        schema = prepare(body.query, {**public, **tables}, bounds).schema
-        keys = [value(key, schema) for key in body.keys]
+    given = body.keys
+    keys = None if given is None else lambda schema: [value(key, schema) for key in given]
     return quoted(
         body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, mechanism=body.mechanism,
         rho=body.rho, delta=body.delta, keys=keys, bounds=bounds, name=body.name, analyst=grant.analyst,
@@ -266,7 +264,7 @@ def quote_plan(
     }
     insist_on_any_cap(mine.values(), grant.analyst)
     if rehearsal is not None:
-        rehearsal.insist(catalogue, grant.data, body)
+        rehearsal.insist(catalogue, grant, body)
     tables = {name: data_set.views for name, data_set in mine.items()}
     amounts: dict[str, Any] = {"rho": body.rho, "delta": body.delta, "within": body.within}
     wanted = collection(body.plan, tables, catalogue.config.limits)

@@ -13,8 +13,8 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from types import TracebackType
 from typing import Any
@@ -27,6 +27,7 @@ from wpinq.apps.remote.wire import Sql
 from wpinq.apps.serve.catalogue import Catalogue
 from wpinq.apps.serve.config import Limits
 from wpinq.apps.serve.refusals import RefusedError
+from wpinq.apps.serve.tokens import Grant
 from wpinq.core import Kind, sources
 
 MODULE = "wpinq.apps.serve.rehearsing"
@@ -40,6 +41,8 @@ NO_MEMORY = 1
 """Its exit code beyond."""
 SETTLING = 1.0
 """Seconds in which the system ends a process whose streams are closed."""
+PASSED = 1024
+"""Questions that are known to pass, so that one that is priced and then asked is rehearsed once."""
 SPENT = (-signal.SIGPROF, NO_MEMORY)
 """How the process ends at a question that takes too much."""
 TOO_MUCH = "pricing it takes too long, or too much memory; ask something smaller. Nothing was charged."
@@ -92,6 +95,7 @@ class Rehearsal:
         self._lock = threading.Lock()
         self._catalogue: Catalogue | None = None
         self._process: Popen[bytes] | None = None
+        self._passed: dict[bytes, None] = {}
 
     def __enter__(self) -> Rehearsal:
         return self
@@ -100,19 +104,28 @@ class Rehearsal:
         with self._lock:
             self._end()
 
-    def insist(self, catalogue: Catalogue, data: Sequence[str], question: Sql | Measure) -> None:
+    def insist(self, catalogue: Catalogue, grant: Grant, question: Sql | Measure) -> None:
         """Price a question there, whatever comes of it.
+
+        One of the same analyst that passed before is not priced again; of another's nothing can be told by the time.
 
         Raises:
             RefusedError: It takes too much.
         """
+        question = msgspec.structs.replace(question, dry=True)  # its price is the same where it is asked then
         kind = {"sql": question} if isinstance(question, Sql) else {"plan": question}
-        line = Line(tuple(data), **kind)
+        line = msgspec.json.encode(Line(tuple(grant.data), **kind))
+        code = blake2b(line, key=blake2b(grant.analyst.encode()).digest(), digest_size=16).digest()
         with self._lock:
+            if catalogue is self._catalogue and code in self._passed:
+                return
             for fresh in (False, True):
                 if fresh or catalogue is not self._catalogue or self._process is None:
                     self._begin(catalogue)
                 if self._answers(line):
+                    self._passed[code] = None
+                    while len(self._passed) > PASSED:
+                        del self._passed[next(iter(self._passed))]
                     return
                 if self._end(SETTLING) in SPENT:
                     break  # else somebody else ended it, perhaps before the question
@@ -130,19 +143,21 @@ class Rehearsal:
             [sys.executable, "-m", MODULE], stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
             env=known, start_new_session=True, bufsize=0,  # nothing is left to be written to a process that has ended
         )  # fmt: skip
+        if catalogue is not self._catalogue:
+            self._passed = {}
         self._catalogue = catalogue
-        if not self._answers(staged(catalogue)):
+        if not self._answers(msgspec.json.encode(staged(catalogue))):
             self._end()
             raise RefusedError(503)
 
-    def _answers(self, line: msgspec.Struct) -> bool:
+    def _answers(self, line: bytes) -> bool:
         """Whether the process has done with a line, which may have ended it."""
         process = self._process
         assert process is not None  # noqa: S101  it was begun
         assert process.stdin is not None  # noqa: S101
         assert process.stdout is not None  # noqa: S101
         try:
-            process.stdin.write(msgspec.json.encode(line) + b"\n")
+            process.stdin.write(line + b"\n")
         except OSError:
             return False
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE)

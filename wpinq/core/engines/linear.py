@@ -60,6 +60,7 @@ class Linear:
                     self._steps[node] = edges
         self.ends = [node for node in self._steps if node in read]
         self.origin = origin
+        self._shrinking = {end: Shrinking() for end in self.ends}
         self.note: dict[Node, list[Callable[[Batch], None]]] = {}
         self.keep: dict[Node, Callable[[Batch], Batch]] = {}
         self.finish: list[Callable[[Node], None]] = []
@@ -88,10 +89,11 @@ class Linear:
             self.finished()
 
     def _added(self, pieces: Iterator[StepBatches]) -> Iterator[StepBatches]:
-        """The same with equal records of a piece added up, for each end as long as that shrinks them."""
-        shrinking = {end: Shrinking() for end in self.ends}
+        """The same with equal records of a piece added up, for each end as long as that shrinks them, of all shards."""
         for parts in pieces:
-            made = {end: shrinking[end](Batch.concat(batches, batches[0].schema)) for end, batches in parts.items()}
+            made = {
+                end: self._shrinking[end](Batch.concat(batches, batches[0].schema)) for end, batches in parts.items()
+            }
             yield {end: [batch] for end, batch in made.items() if len(batch)}
 
     def finished(self) -> None:

@@ -40,6 +40,8 @@ WORTH = 1 << 14
 LOT, SHARE = 1 << 25, 8
 """Bytes of a part that wait before it is tried whether they take less in its state, at the most; and the share of
 memory that may wait in all parts until then, an eighth."""
+PIECES = 16
+"""Pieces of a part that get memory of their own together."""
 MOST_SHARE = 2
 """The share of memory that may wait in all parts where it takes more in their states, a half."""
 
@@ -202,13 +204,13 @@ class Part:
     def __init__(self, state: State, room: Room) -> None:
         self._state, self._room, self._begun = state, room, False
         self._adding, self._taking = threading.Lock(), threading.Lock()
-        self._waiting: dict[int, list[Batch]] = {}
+        self._waiting: dict[int, Pile] = {}
         self._rows, self._size = 0, 0.0
 
     def add(self, port: int, batch: Batch, size: float) -> None:
         """Let records wait, or take them in with all that wait; in any thread."""
         with self._adding:
-            self._waiting.setdefault(port, []).append(batch)
+            self._waiting.setdefault(port, Pile()).add(batch)
             self._rows += len(batch)
             self._size += size
             if self._rows < self._room.rows or not self._room.full(self._size, begun=self._begun):
@@ -222,7 +224,7 @@ class Part:
             else:
                 self._take(waiting)
 
-    def _begin(self, state: Overflow, waiting: dict[int, list[Batch]], size: float) -> None:
+    def _begin(self, state: Overflow, waiting: dict[int, Pile], size: float) -> None:
         if self._room.disk:
             state.wait()
         self._take(waiting)
@@ -234,13 +236,37 @@ class Part:
         del self._waiting
         return _pieces(self._state)
 
-    def _take(self, waiting: dict[int, list[Batch]]) -> None:
+    def _take(self, waiting: dict[int, Pile]) -> None:
         while waiting:
-            port, batches = waiting.popitem()
-            frame = pl.concat([batch.frame for batch in batches], how="vertical_relaxed", rechunk=True)
-            schema = batches[0].schema
-            batches.clear()  # the rows are there once
-            self._state.absorb(port, Batch(frame, schema))
+            port, pile = waiting.popitem()
+            self._state.absorb(port, pile.take())
+
+
+class Pile:
+    """Batches of a part that wait. Pieces of one cut share its memory, so some at a time get memory of their own."""
+
+    def __init__(self) -> None:
+        self._batches: list[Batch] = []
+        self._pieces: list[Batch] = []
+
+    def add(self, piece: Batch) -> None:
+        """Let a piece of a cut wait."""
+        self._pieces.append(piece)
+        if len(self._pieces) == PIECES:
+            self._batches.append(_together(self._pieces))
+            self._pieces.clear()
+
+    def take(self) -> Batch:
+        """All rows; none waits afterwards."""
+        whole = _together([*self._batches, *self._pieces])
+        self._batches.clear()  # the rows are there once
+        self._pieces.clear()
+        return whole
+
+
+def _together(batches: list[Batch]) -> Batch:
+    frames = [batch.frame for batch in batches]
+    return Batch(pl.concat(frames, how="vertical_relaxed", rechunk=True), batches[0].schema)
 
 
 def _each(parts: deque[Part]) -> Iterator[Batch]:

@@ -36,6 +36,10 @@ TYPES: dict[type[pl.DataType], Kind] = {
 FIRST = "\0first"
 """The first row that holds the same as this one."""
 UNCHANGED = pl.QueryOptFlags.none()
+REMEMBERED = 4096
+"""Expressions that are not probed again, at the most."""
+_passed: set[bytes] = set()
+"""Fingerprints of expressions that passed their probe in this process, which depends on nothing else."""
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
@@ -121,8 +125,11 @@ def expressions(
             if not part.columns
         ),
     )
-    if projection is None:
+    if projection is None and fingerprint not in _passed:
         _probed(bound, call)
+        if len(_passed) >= REMEMBERED:
+            _passed.clear()
+        _passed.add(fingerprint)
     return bound
 
 

@@ -110,7 +110,7 @@ class Batch:
             ones = pl.Series(WEIGHT, np.ones(frame.height, np.int64))
             return cls(in_columns([*(frame[name] for name in schema.names), ones]), schema)
         weight = pl.lit(1, pl.Int64).alias(WEIGHT)  # which Polars writes out late, so that it takes no memory
-        return cls(frame.select(schema.names).with_columns(weight), schema)
+        return cls(frame[list(schema.names)].with_columns(weight), schema)
 
     @classmethod
     def empty(cls, schema: Schema) -> Batch:

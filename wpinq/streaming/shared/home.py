@@ -1,9 +1,10 @@
 """Where a shared stream is kept: tables beside those of the ledger, in its PostgreSQL database.
 
-Epochs, parts, positions and notes are sealed under a key of the stream, which the database never holds. Who may change
-the database can remove or repeat what is in it, and is noticed: epochs are chained, and the ledger's head covers the
-chain; parts are taken only where the one before ended (`parts.py`). Who reads a partition, and whether windows wait for
-it, is not sealed: whoever changes that makes records late, and counts none twice.
+Epochs, parts, positions and notes are sealed under a key of the stream, which the database never holds; a release that
+several hosts follow has pieces of periods among the epochs. Who may change the database can remove or repeat what is in
+it, and is noticed: epochs are chained, and the ledger's head covers the chain; parts are taken only where the one
+before ended (`parts.py`). Who reads a partition, and whether windows wait for it, is not sealed: whoever changes that
+makes records late, and counts none twice.
 """
 
 from __future__ import annotations

@@ -30,11 +30,19 @@ class HeldError(SourceError):
 
     Attributes:
         home: The stream, of which this process may read partitions meanwhile.
+        keeper: The name of the host of that process; "" where it is not known.
     """
 
-    def __init__(self, home: Home) -> None:
-        super().__init__(f"{home.label}: another process keeps it; it passes on when that one ends.")
-        self.home = home
+    def __init__(self, home: Home, keeper: str = "") -> None:
+        where = f", on {keeper}" if keeper else ""
+        super().__init__(f"{home.label}: another process keeps it{where}; it passes on when that one ends.")
+        self.home, self.keeper = home, keeper
+
+    @property
+    def waits(self) -> str:
+        """What a process says that waits for its turn."""
+        where = f", on {self.keeper}" if self.keeper else ""
+        return f"Another process keeps this stream{where}; this one reads for it, and takes over when it ends."
 
 
 class Keeper:
@@ -68,7 +76,7 @@ class Keeper:
     def _kept(self) -> Lease:
         lease = self.holder.keep()
         if lease is None:
-            raise HeldError(self._home)
+            raise HeldError(self._home, self.holder.keeper)
         return lease
 
     @contextmanager

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -41,7 +42,8 @@ class Lease:
 
     Attributes:
         fence: Its fencing number.
-        position: Up to where the partition was read, as JSON; None at the beginning.
+        position: Up to where the partition was read, as JSON; None at the beginning. Of the keeper the name of its
+            host.
     """
 
     fence: int
@@ -54,10 +56,13 @@ class Holder:
     Args:
         home: The stream.
         seconds: For how long a lease holds without being renewed.
+
+    Attributes:
+        keeper: The name of the host on which another process keeps the stream, as `keep` has found; "" where none does.
     """
 
     def __init__(self, home: Home, seconds: float = SECONDS) -> None:
-        self.code, self.seconds = os.urandom(8).hex(), seconds
+        self.code, self.seconds, self.keeper = os.urandom(8).hex(), seconds, ""
         self._home, self._stop = home, threading.Event()
         threading.Thread(target=self._renew, name="wpinq renews leases", daemon=True).start()
 
@@ -69,7 +74,11 @@ class Holder:
         """
         with self._home.connected() as connection, connection.transaction():
             self._add(connection, [KEEPER])
-            return next(iter(self._take(connection, [KEEPER], awaited=False)), None)
+            if taken := self._take(connection, [KEEPER], awaited=False):
+                self.advance(connection, {KEEPER: socket.gethostname()})
+                return taken[0]
+            self.keeper = str(self._held(connection, [KEEPER])[KEEPER].position or "")
+            return None
 
     def balance(
         self, connection: psycopg.Connection[Any], partitions: Sequence[str], source: str = "", *, moving: bool

@@ -34,7 +34,7 @@ def pack(content: Content) -> memoryview:
     if isinstance(content, Batch):
         columns = [[column.name, column.kind.value, column.ranged] for column in content.schema]
         if _once(content):
-            return _written({"is": BATCH, "columns": columns, "once": True}, content.frame.drop(WEIGHT))
+            return _written({"is": BATCH, "columns": columns, "once": True}, content.frame[list(content.schema.names)])
         return _written({"is": BATCH, "columns": columns}, content.frame)
     if isinstance(content, Hashed):
         return _written({"is": HASHED}, _identified(content.ids, content.weights))

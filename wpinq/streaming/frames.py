@@ -72,7 +72,10 @@ def opened_epoch(key: bytes, number: int | None, chain: bytes, frame: bytes) -> 
     Raises:
         SourceError: It is another one, or damaged.
     """
-    content = opened(key, _name(number, chain), frame)
+    return _epoch(opened(key, _name(number, chain), frame))
+
+
+def _epoch(content: bytes) -> tuple[Epoch, Positions]:
     size = SIZE + int.from_bytes(content[:SIZE], "little")
     watermark, positions, *more = json.loads(content[SIZE:size])
     merged = Merged(**{**more[0], "columns": tuple(more[0]["columns"])}) if more else None
@@ -95,12 +98,17 @@ def numbered(key: bytes, kept: Iterator[bytes], merged: Merged | None) -> Iterat
     Raises:
         SourceError: One is damaged.
     """
+    return ((number, _epoch(content)) for number, content in _contents(key, kept, merged))
+
+
+def _contents(key: bytes, kept: Iterator[bytes], merged: Merged | None) -> Iterator[tuple[int, bytes]]:
+    """The same, as they lie in their frames."""
     chain, number = b"", -1
     for index, frame in enumerate(kept):
         whole = merged if index == MERGED else None
         number = number + 1 if whole is None else whole.last
         if number:
-            yield number, opened_epoch(key, number if whole is None else None, chain, frame)
+            yield number, opened(key, _name(number if whole is None else None, chain), frame)
         chain = chained(chain, frame)
 
 
@@ -122,11 +130,12 @@ def rewritten(
     Raises:
         SourceError: An epoch is damaged.
     """
-    reading, before, chain = numbered(key, kept(), merged), kept(), b""
+    reading, before, chain = _contents(key, kept(), merged), kept(), b""
     positions: list[Positions] = []
 
     def first() -> Iterator[Epoch]:
-        for number, (epoch, then) in reading:
+        for number, content in reading:
+            epoch, then = _epoch(content)
             positions[:] = [then]
             yield epoch
             if number == last:
@@ -139,8 +148,8 @@ def rewritten(
     frame = sealed_epoch(key, last, chain, make(first()), *positions)
     chain = chained(chain, frame)
     yield frame, last
-    for number, (epoch, then) in reading:
-        frame = sealed_epoch(key, number, chain, epoch, then)
+    for number, content in reading:
+        frame = sealed(key, _name(number, chain), content)
         chain = chained(chain, frame)
         yield frame, number
 

@@ -108,7 +108,9 @@ class Log(HeldReader):
 
     def send(self, frame: pl.DataFrame, *, back: bool = False) -> None:
         """Take in records for the epoch that is open, or take them back."""
-        (self._taken_back if back else self._sent).append(canonical.frame(frame[list(self.schema.names)], self.schema))
+        names = list(self.schema.names)
+        rows = frame if frame.columns == names else frame[names]
+        (self._taken_back if back else self._sent).append(canonical.frame(rows, self.schema))
 
     def add(self, frame: pl.DataFrame) -> None:
         """Take in records for the epoch that is open which were counted elsewhere: canonical ones, with weights."""

@@ -38,10 +38,18 @@ def combine(ids: Ids, weights: Weights) -> tuple[Rows, Ids, Weights]:
 
 def grouped(ids: Ids) -> tuple[Rows, Rows]:
     """The rows of identities in order, equal ones side by side, and where there each distinct one begins."""
-    order = _order(ids)
-    ids = ids[order]
-    other = (ids[1:, 0] != ids[:-1, 0]) | (ids[1:, 1] != ids[:-1, 1])
-    return order, np.flatnonzero(np.concatenate([np.ones(min(len(ids), 1), bool), other]))
+    order = np.argsort(ids[:, 0])
+    first, second = _changes(ids[order])
+    if (second & ~first).any():
+        order = np.lexsort((ids[:, 1], ids[:, 0]))
+        first, second = _changes(ids[order])
+    return order, np.flatnonzero(np.concatenate([np.ones(min(len(ids), 1), bool), first | second]))
+
+
+def _changes(ids: Ids) -> npt.NDArray[np.bool_]:
+    """For each word where it is another than that of the identity before."""
+    words: npt.NDArray[np.bool_] = (ids[1:] != ids[:-1]).T
+    return words
 
 
 class Run(NamedTuple):
@@ -129,14 +137,6 @@ def _merged(run: Run, few: Run) -> Run:
 def _alive(ids: Ids, weights: Weights) -> tuple[Ids, Weights]:
     alive = weights != 0
     return (ids, weights) if alive.all() else (ids[alive], weights[alive])
-
-
-def _order(ids: Ids) -> Rows:
-    order = np.argsort(ids[:, 0])
-    first, second = ids[order, 0], ids[order, 1]
-    if ((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any():
-        order = np.lexsort((ids[:, 1], ids[:, 0]))
-    return order
 
 
 def _find(run: Run, wanted: Ids) -> Weights:

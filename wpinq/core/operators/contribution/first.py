@@ -102,15 +102,18 @@ class Firsts:
         order, begins = grouped(users := self._unit_key.ids(frame, self._key))
         people, kept = users[order[begins]], weights[order]
         sums, room = _sums(kept, begins), np.maximum(self._most - self._kept.lookup(people), 0)
-        if (sums > room).any() or weights.min(initial=1) < 1:
-            number = np.repeat(np.arange(len(begins)), _sizes(begins, kept))
-            if epochs is None:
-                self._cut(frame, weights, (order, kept), begins, room)
-            else:
+        over = sums > room
+        if over.any() or weights.min(initial=1) < 1:
+            sizes, starts = _sizes(begins, kept), begins
+            if epochs is not None:
+                number = np.repeat(np.arange(len(begins)), sizes)
                 key = number * (epochs.max() + 1) + epochs[order]
                 sort = np.argsort(key, kind="stable")
                 order, kept, starts = order[sort], kept[sort], _starts(key[sort])
-                self._cut(frame, weights, (order, kept), starts, _left(_sums(kept, starts), number[starts], room))
+                sizes, sums = _sizes(starts, kept), _sums(kept, starts)
+                room = _left(sums, number[starts], room)
+                over = sums > room
+            self._cut(frame, weights, (order, kept), sizes, np.where(over | (room == 0), room, -1))
             kept = np.maximum(kept, 0)
             sums = _sums(kept, begins)
             people, sums, order, kept = people[sums > 0], sums[sums > 0], order[kept > 0], kept[kept > 0]
@@ -118,7 +121,7 @@ class Firsts:
         return order, kept
 
     def _cut(
-        self, frame: pl.DataFrame, weights: Weights, groups: tuple[Rows, Weights], starts: Rows, room: Weights
+        self, frame: pl.DataFrame, weights: Weights, groups: tuple[Rows, Weights], sizes: Rows, room: Weights
     ) -> None:  # fmt: skip
         """Cut the weights of groups of rows to the room that there is for each group, in place.
 
@@ -126,11 +129,11 @@ class Firsts:
             frame: The records.
             weights: Their weights.
             groups: The rows, of which each group's are side by side, and their weights, in an order that may change.
-            starts: Where each group begins.
-            room: How much there is for each group.
+            sizes: How many rows each group has.
+            room: How much there is for each group; less than nothing where there is enough.
         """
         order, kept = groups
-        sizes, some = _sizes(starts, kept), (room > 0) & (_sums(kept, starts) > room)
+        some = room > 0
         kept[np.repeat(room == 0, sizes)] = 0
         if some.any():
             those = np.repeat(some, sizes)

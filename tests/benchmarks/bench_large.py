@@ -11,8 +11,8 @@ the two largest sizes,
     one process           S + a N
     P others and a first  S + f N + (S' + o N / P)
 
-in processor seconds for N rows, with S and S' what a start takes; memory is M + b N in one process, where it is below
-what `--memory` allows. What is beyond the largest size is reckoned by it, and says so.
+in processor seconds for N rows, with S and S' what a start takes; memory is M + b N in one process, up to half of what
+`--memory` allows. What is beyond the largest size is reckoned by it, and says so.
 """
 
 from __future__ import annotations

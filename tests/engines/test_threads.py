@@ -187,7 +187,7 @@ def test_each_state_has_the_records_of_its_keys_in_one_thread_at_a_time_and_thre
     root = fit_noise(numbers.distinct()._node)
     flow.run(Job([root], sources(root)[0].identity_key))
     assert len({(value, state) for value, state, _ in used}) == 40
-    assert len({state for _, state, _ in used}) == 3
+    assert 3 < len({state for _, state, _ in used}) <= threads.PARTS
     assert len({thread for *_, thread in used}) > 1
     for _ in range(500):
         if threading.active_count() <= before:
@@ -246,7 +246,7 @@ def test_no_thread_of_ours_calls_a_function_of_the_user(monkeypatch):
 
 def test_a_failure_in_a_thread_names_the_step_and_nothing_of_the_data(monkeypatch):
     def broken(self, port, batch):
-        raise ValueError(f"the record {batch.frame.row(0)}")
+        raise ValueError(f"the record {batch.frame.rows()}")
 
     monkeypatch.setattr(Pointwise, "absorb", broken)
     monkeypatch.setattr(threads, "FEW", -1)

@@ -234,3 +234,12 @@ def test_pairs_of_a_collection_with_itself_are_those_of_it_with_its_equal(rows):
                 for plan in (itself, equal)
             ]
             assert all(np.array_equal(*pair) for pair in zip(*contents, strict=True))
+
+
+def test_a_rule_that_held_two_collections_once_would_be_found(monkeypatch):
+    frame = pl.DataFrame({"user": ["a", "a", "b"], "n": [1, 2, 3]})
+    one = wpinq.protect(frame, budget=9, unit=wpinq.users("user", at_most=3), name="visits")
+    job = Job([one.join_rows(one.filter(pl.col("n") < 3), on="user")._node], bytes(16))
+    assert sum(local.run(job, threads=1)[0].content()[1]) == 4
+    monkeypatch.setattr(Lowered, "_once", lambda self, node, shape: getattr(shape, "itself", None) or shape)
+    assert sum(local.run(job, threads=1)[0].content()[1]) == 5

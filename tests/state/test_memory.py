@@ -201,3 +201,27 @@ def test_half_of_the_memory_by_default():
     limit = memory.Memory()
     assert limit.take(10**8)
     assert not limit.take(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+@pytest.mark.skipif(kernels.LIB is None, reason="numbers are kernels")
+@pytest.mark.parametrize("most", [None, 300_000])
+def test_different_records_are_bounded_within_memory_part_by_part(most, monkeypatch, tmp_path):
+    """Those of `distinct`, whose columns are held too: beyond the limit they wait on disk, where nobody reads them."""
+    monkeypatch.setenv(memory.SPILL, str(tmp_path))
+    written, write = [], memory.Scratch.write
+    monkeypatch.setattr(memory.Scratch, "write", lambda self, pages, at: written.append(self) or write(self, pages, at))
+    pairs = wpinq.protect(
+        ROWS.with_row_index().head(24_000), budget=9, secret=Secret(bytes(32)), version="v"
+    ).distinct()
+    plan = pairs.map("page")._node
+    expected = [part.tolist() for part in local.run(Job([plan], bytes(16)), threads=1)[0].content()]
+    assert not written
+    for name, value in {"FEW": 0, "WORTH": 20, "LOT": 1}.items():
+        monkeypatch.setattr(threads, name, value)
+    monkeypatch.setattr(shards, "PIECE", 2000)
+    monkeypatch.setenv(memory.MEMORY, str(most or ""))
+    monkeypatch.setattr(threads, "LIMIT", memory.Memory())
+    assert [part.tolist() for part in local.run(Job([plan], bytes(16)), threads=2)[0].content()] == expected
+    assert bool(written) == bool(most)
+    assert threads.LIMIT._held == 0
+    assert all(b"page" not in os.pread(file._file, 10**7, 0) for file in written[-1:])

@@ -37,7 +37,7 @@ MOST_PARTS, WIDER = 1 << 10, 16
 bytes of Parquet are 125 there."""
 WORTH = 1 << 14
 """Rows of a part that are worth a call; a share of them where there are more than `PARTS`."""
-LOT, SHARE = 1 << 25, 8
+LOT, SHARE = 1 << 21, 8
 """Bytes of a part that wait before it is tried whether they take less in its state, at the most; and the share of
 memory that may wait in all parts until then, an eighth."""
 PIECES = 16
@@ -136,7 +136,8 @@ class Threads:
         width = batch.frame.estimated_size() / max(len(batch), 1)
         for some in divided(batch, self._keys[port], self._key, self._count):
             for part, piece in zip(self._parts, some, strict=True):
-                part.add(port, piece, width * len(piece))
+                if len(piece):
+                    part.add(port, piece, width * len(piece))
 
 
 class Room:

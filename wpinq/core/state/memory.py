@@ -38,10 +38,10 @@ def limit_memory(most: int | str | None = None, spill: str | os.PathLike[str] | 
     """Bound the memory that counting, and bounding people's records, takes in this process; the rest waits on disk.
 
     It holds for what is counted by identity, with compiled kernels: a measured histogram, `shave`; and for what is kept
-    of each person, group or key of a finite source (`users(at_most=...)`, `group_by(..., len)`, joins, semijoins and
-    what is made of them), of which a part at a time is held beyond it for each core: of files 2 MB or a 64th, or less
-    where that may not fit, down to a 1,024th; of other sources a 64th. Records that a Python function of `group_by`
-    waits for, and those of streams, are in memory in any case.
+    of each person, group, key or different record of a finite source (`users(at_most=...)`, `group_by(..., len)`,
+    `distinct`, `union`, joins, semijoins and what is made of them), of which a part at a time is held beyond it for
+    each core: of files 2 MB or a 64th, or less where that may not fit, down to a 1,024th; of other sources a 64th.
+    Records that a Python function of `group_by` waits for, and those of streams, are in memory in any case.
 
     Args:
         most: Bytes, or a text such as `"8GB"`; half of the machine's or container's memory by default.

@@ -6,7 +6,7 @@ weights by identity for each input, and columns pass through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.core import kernels
-from wpinq.core.records.batch import WEIGHT, Batch, integers, weight_series
+from wpinq.core.records.batch import WEIGHT, Batch, bytes_of_row, integers, weight_series
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.records.weights import WeightType
@@ -77,6 +77,15 @@ class Pointwise:
         else:
             self._first.absorb(port, batch)
 
+    @property
+    def size(self) -> int:
+        """Bytes that are held of a finite source, about."""
+        return self._first.size + sum(waiting.size for waiting in self._pending)
+
+    def last(self) -> Iterator[Batch]:
+        """The same as `emit`; nothing is asked afterwards."""
+        yield self.emit()
+
     def emit(self) -> Batch:
         """How the output moved with the pending changes."""
         if not self._emitted and self._tables is None:
@@ -99,6 +108,11 @@ class _InColumns:
 
     def __bool__(self) -> bool:
         return any(self._waiting)
+
+    @property
+    def size(self) -> int:
+        """Bytes that are held, about."""
+        return sum(waiting.size for waiting in self._waiting)
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Let records wait."""
@@ -134,6 +148,11 @@ class _InNumbers:
 
     def __bool__(self) -> bool:
         return len(self._summed) > 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that are held, about: as if texts of all records were as long as those that came last."""
+        return self._summed.size + len(self._summed) * bytes_of_row(self._kept[-1])
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Add weights up, and hold what is passed on of records that were not seen before."""

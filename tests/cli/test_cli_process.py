@@ -124,6 +124,7 @@ def test_an_interrupt_is_one_line(views, loud, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - ignored in `pytest &`
     ) as process:
         process.stdin.write("budget\n")
         process.stdin.flush()

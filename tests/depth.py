@@ -1,8 +1,7 @@
 """How deep the tests go: `WPINQ_TESTS` is the way that conftest.py tells of.
 
 Each guarantee is tried in a plain run. What only repeats it - more examples, seeds, names, moments of a kill - is
-left to `WPINQ_TESTS=deep`, which takes what the plain run left out and nothing else, half of all examples: it is a part
-of CI. `all` and `search` take both runs and all examples.
+left to `WPINQ_TESTS=deep`, which takes what the plain run left out and nothing else. `all` and `search` take both.
 
 - `@deep`: a test that says what others say in less time, of more or at greater length. It runs in the deep run alone.
 - `@thin(n)`: of the cases of a test every n-th runs in a plain run, the others in the deep one.
@@ -22,14 +21,10 @@ running: list[pytest.Item] = []
 
 
 def often(times: int, plain: int | None = None) -> int:
-    """How many of so many examples are taken: an eighth, but five at the least, or as many as are named.
-
-    A deep run takes half of them, and no fewer than a plain one.
-    """
+    """How many of so many examples are taken: all, or an eighth, but five at the least; or as many as are named."""
     if running and WAY != "all" and not in_both(running[-1]):
         raise RuntimeError(f"{running[-1].nodeid} goes deeper in the deep run: mark it with @deeper.")
-    few = plain or max(times // 8, min(times, 5))
-    return {"same": few, "deep": max(few, times // 2)}.get(WAY, times)
+    return times if DEEP else plain or max(times // 8, min(times, 5))
 
 
 def in_both(item: pytest.Item) -> bool:

@@ -49,18 +49,15 @@ def test_a_test_that_the_deep_run_would_miss_is_told(monkeypatch, way):
             depth.often(100)
     for found in (item("c", deeper=()), item("d", hypothesis=True)):
         monkeypatch.setattr(depth, "running", [found])
-        assert depth.often(100) == {"same": 12, "deep": 50}[way]
+        assert depth.often(100) == (100 if depth.DEEP else 12)
 
 
 def test_how_many_are_taken(monkeypatch):
     monkeypatch.setattr(depth, "running", [])
-    monkeypatch.setattr(depth, "WAY", "same")
+    monkeypatch.setattr(depth, "DEEP", False)
     assert [depth.often(times) for times in (1, 4, 5, 40, 100)] == [1, 4, 5, 5, 12] and depth.often(50, 12) == 12
-    monkeypatch.setattr(depth, "WAY", "deep")
-    assert [depth.often(times) for times in (1, 4, 5, 40, 100)] == [1, 4, 5, 20, 50] and depth.often(50, 30) == 30
-    for way in ("all", "search"):
-        monkeypatch.setattr(depth, "WAY", way)
-        assert depth.often(100) == 100 and depth.often(50, 12) == 50
+    monkeypatch.setattr(depth, "DEEP", True)
+    assert depth.often(100) == 100 and depth.often(50, 12) == 50
 
 
 def test_no_module_looks_at_the_depth_but_by_marks():

@@ -100,7 +100,7 @@ def test_a_wire_that_is_cut_at_any_byte(seed: int, wire: Wire, url: str, opened:
     before = wire.passed
     spend(far, 0, Fraction(1, 100_000))
     whole, number = wire.passed - before, 0
-    for number in range(1, 1 + often(200, 30)):
+    for number in range(1, 1 + often(400, 30)):
         if number % 5 == 0:  # a process that begins anew
             far = opened(ledger_path(through(wire, url)))
         # a third of them around the last statements, a third around the commit and its answer, of 18 bytes: in steps of

@@ -88,7 +88,7 @@ def insist_on_the_same(rows, unit, filters, place, columns=COLUMNS, derive=None)
 @thin(6)
 @pytest.mark.parametrize("filters", FILTERS.values(), ids=FILTERS)
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-@settings(max_examples=often(6, 3))
+@settings(max_examples=often(15, 3))
 @given(rows=ROWS)
 def test_samples_are_the_same_with_the_index_and_without(unit, filters, rows, tmp_path_factory):
     insist_on_the_same(rows, unit, filters, tmp_path_factory.mktemp("ledger"))
@@ -119,7 +119,7 @@ DERIVED = {
 @thin(6)
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
 @pytest.mark.parametrize("derive", DERIVED.values(), ids=DERIVED)
-@settings(max_examples=often(6, 3))
+@settings(max_examples=often(15, 3))
 @given(rows=ROWS)
 def test_questions_that_compute_columns_have_the_same_samples(unit, derive, rows, tmp_path_factory):
     """They may be filtered by, counted, and bound how many records share a value."""

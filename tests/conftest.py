@@ -116,7 +116,7 @@ def pytest_collection_finish():
     """What was loaded stays: to look for garbage in it again and again was a twelfth of all processor time.
 
     The collector looks through all again where a quarter more is there than at its last whole look. So there has to be
-    one here, at what is most: without it tests that make many objects take up to twice as long.
+    one here, at what is most.
     """
     gc.collect()
     gc.freeze()

@@ -18,7 +18,9 @@ def looked_at(monkeypatch):
     for module in (bins, answer):
         monkeypatch.setattr(module, "ROWS", 32)
     seen, inner = [], Measurement._parts
-    monkeypatch.setattr(Measurement, "_parts", lambda self, frame: seen.append(frame.height) or inner(self, frame))
+    monkeypatch.setattr(
+        Measurement, "_parts", lambda self, frame, *at: seen.append(frame.height) or inner(self, frame, *at)
+    )
     return seen
 
 

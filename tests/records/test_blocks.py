@@ -21,7 +21,9 @@ def small(monkeypatch):
     """Blocks of 64 rows, and how many rows were looked at together at the most."""
     monkeypatch.setattr(bins, "ROWS", 64)
     seen, inner = [], Measurement._parts
-    monkeypatch.setattr(Measurement, "_parts", lambda self, frame: seen.append(frame.height) or inner(self, frame))
+    monkeypatch.setattr(
+        Measurement, "_parts", lambda self, frame, *at: seen.append(frame.height) or inner(self, frame, *at)
+    )
     return seen
 
 

@@ -127,7 +127,7 @@ def keyed(rows, drawn, epochs):
         found = keys.release().frame.height
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(f"  epoch {epoch}: closed in {closed:.2f} s, {found:,} keys released in {seconds() - before:.2f} s, "
-              f"{len(keys._total._settled()):,} held, {peak:.1f} GB")  # fmt: skip
+              f"{len(keys.times._total._settled()):,} held, {peak:.1f} GB")  # fmt: skip
     views.close()
 
 

@@ -167,7 +167,7 @@ def work(seed: int, place: Path) -> None:
 
 def all_of_people() -> list[Any]:
     """A merge keeps all records of people, of which the bound then draws anew."""
-    return [patch.object(compaction._Keeper, "kept", lambda self, frame: frame)]
+    return [patch.object(compaction._Keeper, "kept", lambda self, frame, epochs: frame)]
 
 
 def first_again() -> list[Any]:

@@ -156,6 +156,8 @@ class Measurement(ChargedQuery):
         bin_frame(bins, self.node.schema)  # mistakes show before a window is charged
         if not isinstance(window, (list, tuple)):
             return self.at(window).observe_many(bins)
+        if not window:
+            raise PlanError("observe_many(window=[]): it names no window; give any time in each.")
         return np.stack([measured.observe_many(bins) for measured in self.times.at(window)])
 
     def at(self, time: Any) -> Measurement:

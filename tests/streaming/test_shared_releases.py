@@ -195,20 +195,26 @@ def frozen_keeper(site):
     kept.release()
 
 
+def acted_and_put_back(site, names):
+    """The first host acts and ends, and an administrator puts back what these tables held before."""
+    one = site.hosts[0]
+    for name in names:
+        site.run(f"CREATE TABLE wpinq_views.copy_{name} AS SELECT * FROM wpinq_views.{name}")
+    one.look("09:40")
+    one.ends()
+    for name in names:
+        overriding = "OVERRIDING SYSTEM VALUE" if name == "stream_parts" else ""
+        site.run(f"DELETE FROM wpinq_views.{name}")
+        site.run(f"INSERT INTO wpinq_views.{name} {overriding} SELECT * FROM wpinq_views.copy_{name}")
+        site.run(f"DROP TABLE wpinq_views.copy_{name}")
+
+
 def put_back(site):
     """What an administrator puts back by one act, and the parts with it: records of it would be counted again."""
     one, two = site.hosts
     one.look("09:30")
     site.viewed(("/a", "09:10"))
-    tables = ("epochs", "parts", "notes")
-    for table in tables:
-        site.run(f"CREATE TABLE wpinq_views.copy_{table} AS SELECT * FROM {{{table}}}")
-    one.look("09:40")
-    one.ends()
-    for table in tables:
-        overriding = "OVERRIDING SYSTEM VALUE" if table == "parts" else ""
-        site.run(f"DELETE FROM {{{table}}}")
-        site.run(f"INSERT INTO {{{table}}} {overriding} SELECT * FROM wpinq_views.copy_{table}")
+    acted_and_put_back(site, ["stream_epochs", "stream_parts", "stream_notes"])
     with pytest.raises(SourceError, match="are not those that its ledger knows of"):
         two.look("09:45")
 
@@ -219,15 +225,7 @@ def restored(site):
     one.look("09:30")
     site.viewed(("/a", "09:10"))
     names = [name for (name,) in site.run("SELECT tablename FROM pg_tables WHERE schemaname = 'wpinq_views'")]
-    for name in names:
-        site.run(f"CREATE TABLE wpinq_views.copy_{name} AS SELECT * FROM wpinq_views.{name}")
-    one.look("09:40")
-    one.ends()
-    for name in names:
-        overriding = "OVERRIDING SYSTEM VALUE" if name == "stream_parts" else ""
-        site.run(f"DELETE FROM wpinq_views.{name}")
-        site.run(f"INSERT INTO wpinq_views.{name} {overriding} SELECT * FROM wpinq_views.copy_{name}")
-        site.run(f"DROP TABLE wpinq_views.copy_{name}")
+    acted_and_put_back(site, names)
     with pytest.raises(LedgerError, match="was restored"):
         one.look("09:45")
 

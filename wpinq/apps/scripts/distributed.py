@@ -57,7 +57,7 @@ class ScriptProcesses(Processes):
             why = _why(measurement.node)
             if why is None:
                 continue
-            if measurement.times.window is not None or measurement.times.continual:
+            if not measurement.times.once:
                 raise PlanError(f"{CALL}: {name} is measured window by window or for ever, and {why}")
             if measurement.settled:
                 raise PlanError(f"{CALL}: the dataflow observes {name} while it is made, and {why}")

@@ -64,7 +64,6 @@ class EveryEpoch(Times):
     Attributes:
         noise: The noise of each epoch.
         first: The first epoch that can be asked for.
-        root: The plan.
     """
 
     continual = True
@@ -72,7 +71,7 @@ class EveryEpoch(Times):
 
     def __init__(self, quote: Quote[Any], noise: NoiseOfEpochs = TreeNoise) -> None:
         super().__init__(quote)
-        self.first, self._closed, self.root = 0, 0, quote.node
+        self.first, self._closed = 0, 0
         self._owner = quote.sources[0]
         self.noise = noise(quote.mechanism, self._owner.secret, quote.key)
         self.changes = self._no_changes()

@@ -108,7 +108,7 @@ class PassingEpochs(EveryEpoch):
                 if not end:
                     raise EngineError(CHANGED)
                 begin = max(end - width, 0)
-                frame, places = found_in(between(self.root, begin, end), new)
+                frame, places = found_in(between(self.quote.node, begin, end), new)
                 order, named_ids, _ = combine(new[places], np.ones(len(places), np.int64))
                 self._places.add(named_ids, self._named.height + 1 + order)
                 self._named = pl.concat([self._named, frame])

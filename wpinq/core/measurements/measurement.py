@@ -100,7 +100,7 @@ class Measurement(ChargedQuery):
     @property
     def settled(self) -> bool:
         """Whether no run has to answer it: one did, its windows are measured by themselves, or epochs come to it."""
-        return self.times.window is not None or self.times.continual or super().settled
+        return not self.times.once or super().settled
 
     def observe(self, bin: Any, window: Any = None, *, epoch: int | None = None) -> int | float:  # noqa: A002
         """The noisy weight of one bin, whether it exists or not.
@@ -120,7 +120,7 @@ class Measurement(ChargedQuery):
         """
         refuse_inside("observe")
         codes = bin_codes(bin, self.node.schema)
-        if codes is None or self.times.window is not None or self.times.continual:
+        if codes is None or not self.times.once:
             value: int | float = self.observe_many([bin], window, epoch=epoch)[0].item()
             return value
         self.times.check(window, epoch)

@@ -61,6 +61,11 @@ class Times:
         self.quote = quote
 
     @property
+    def once(self) -> bool:
+        """Whether there is one answer, which a run or an epoch brings."""
+        return self.window is None and not self.continual
+
+    @property
     def log(self) -> Log | None:
         """The live source that is measured."""
         return None if self.quote.epochs is None else self.quote.epochs.log

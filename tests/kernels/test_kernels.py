@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from wpinq.core import kernels
 from wpinq.core.kernels import build
+from wpinq.core.kernels.sums import Sums
 from wpinq.core.noise import Words, geometric, mechanism
 from wpinq.core.records import identity, siphash
 from wpinq.core.records.schema import Column, Kind, Schema
@@ -121,7 +122,7 @@ def ids_of(numbers):
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(-3, 3)), max_size=30), max_size=5))
 def test_sums_are_those_of_a_counter(library, batches):
-    sums, expected = kernels.Sums(library), Counter()
+    sums, expected = Sums(library), Counter()
     for batch in batches:
         ids = ids_of([n for n, _ in batch])
         sums.add(ids, np.array([w for _, w in batch], np.int64))
@@ -140,7 +141,7 @@ def test_a_table_that_grows_many_times(library):
     ids = rng.integers(0, 2**64, (50_000, 2), np.uint64)[rng.integers(0, 50_000, 200_000)]
     ids[::3, 0] >>= np.uint64(50)  # a third of them in one corner of the table
     weights = rng.integers(-5, 6, 200_000)
-    sums = kernels.Sums(library)
+    sums = Sums(library)
     for start in range(0, 200_000, 7_000):
         sums.add(ids[start : start + 7_000], weights[start : start + 7_000])
     found, expected = sums.take(), combine(ids, weights)[1:]

@@ -42,7 +42,7 @@ def compiled(folder, change=("", "")):
     library = kernels.ctypes.CDLL(str(made))
     for name in ("number", "code", "add", "spread", "put", "give", "rows"):
         function = getattr(library, f"wpinq_{name}")
-        function.restype, function.argtypes = kernels._SIGNATURES[f"wpinq_{name}"]
+        function.restype, function.argtypes = kernels._signatures[f"wpinq_{name}"]
     return library
 
 

@@ -25,28 +25,25 @@ interpreter lock, and needs no header of Python, so one library serves every ver
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.core.kernels.bell import SIGNATURES as BELL
 from wpinq.core.kernels.build import LIBRARY, digest
-from wpinq.core.kernels.loops import SIGNATURES
-from wpinq.core.kernels.partitions import SIGNATURES as PARTITIONS
-from wpinq.core.kernels.people import SIGNATURES as PEOPLE
-from wpinq.core.kernels.repeats import SIGNATURES as REPEATS
-from wpinq.core.kernels.sums import SIGNATURES as SUMS
-from wpinq.core.kernels.sums import Sums as Sums
-from wpinq.core.kernels.views import Views as Views
+
+if TYPE_CHECKING:
+    from wpinq.core.kernels.views import Views
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _BLOCK, _BUFFER = ctypes.c_char * 16, ctypes.c_char_p * 1
-_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+Signature: TypeAlias = tuple[Any, tuple[Any, ...]]
+"""What a function of the library gives, and what it takes."""
+_signatures: dict[str, Signature] = {
     "wpinq_hash_words": (None, (ctypes.c_char_p, _N, _N, _P, _P, _P)),
     "wpinq_hash_views": (None, (ctypes.c_char_p, _N, _P, _P, _I, _P)),
     "wpinq_count": (None, (_N, _P, _N, _P)),
@@ -62,6 +59,20 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_rows": (None, (_P, _N, _P, _P)),
     "wpinq_digit": (_N, (_N, _P, ctypes.c_uint64, _I, _P)),
 }
+_libraries: list[ctypes.CDLL] = []
+
+
+def declare(signatures: Mapping[str, Signature]) -> None:
+    """Tell the library what some of its functions take; each module of this room does so for those that it calls."""
+    _signatures.update(signatures)
+    for library in _libraries:
+        _tell(library, signatures)
+
+
+def _tell(library: ctypes.CDLL, signatures: Mapping[str, Signature]) -> None:
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
 
 
 def load() -> ctypes.CDLL | None:
@@ -73,9 +84,8 @@ def load() -> ctypes.CDLL | None:
             return None
     except (OSError, ValueError):
         return None
-    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS | PARTITIONS | SUMS | BELL | PEOPLE).items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
+    _tell(library, _signatures)
+    _libraries.append(library)
     return library
 
 

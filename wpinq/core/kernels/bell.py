@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from wpinq.core.kernels import declare
 
 ACCEPTED, REJECTED, OPEN = 0, 1, 2
 MARGIN = 1 << 7
 """What is nearer to its acceptance, in units of 2^-32, is left open."""
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+declare({
     "wpinq_bell": (_N, (_N, _P, _I, ctypes.c_uint64, _P, _P, _P, _P, _P)),
-}
+})  # fmt: skip
 
 
 class Tables(NamedTuple):

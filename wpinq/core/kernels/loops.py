@@ -10,12 +10,13 @@ Searches for graphs (`walk`, `wander`) take a minute in C, so they run there alo
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
+
+from wpinq.core import kernels
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,10 +53,10 @@ LOOPS = {
 }
 """What each takes, tuples unpacked: an array of a type, a whole number, a double or a generator; and what it gives."""
 
-SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+kernels.declare({
     f"wpinq_{name}": (ctypes.c_int64 if ">" in codes else None, tuple(TYPES[code] for code in codes.split(">")[0]))
     for name, codes in LOOPS.items()
-}
+})  # fmt: skip
 
 
 def kernel(name: str) -> Callable[..., Any]:
@@ -68,7 +69,7 @@ def kernel(name: str) -> Callable[..., Any]:
 
     def run(*arguments: Any) -> Any:
         converted = [_converted(code, item) for code, item in zip(codes, _unpacked(arguments), strict=True)]
-        return RESULTS[result](getattr(_library(), f"wpinq_{name}")(*converted))
+        return RESULTS[result](getattr(kernels.LIB, f"wpinq_{name}")(*converted))
 
     return run
 
@@ -79,7 +80,7 @@ def compiled(plain: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(plain)
     def run(*arguments: P.args, **keywords: P.kwargs) -> R:
-        return cast(R, (plain if _library() is None else quick)(*arguments, **keywords))
+        return cast(R, (plain if kernels.LIB is None else quick)(*arguments, **keywords))
 
     return run
 
@@ -92,10 +93,6 @@ def compiled_items(plain: Callable[P, R]) -> Callable[P, R]:
         return plain(*map(_viewed, arguments), **keywords)
 
     return compiled(viewing)
-
-
-def _library() -> ctypes.CDLL | None:
-    return cast(ctypes.CDLL | None, sys.modules["wpinq.core.kernels"].LIB)
 
 
 def _unpacked(arguments: tuple[Any, ...]) -> Iterator[Any]:

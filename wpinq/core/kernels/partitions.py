@@ -17,16 +17,18 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.core.kernels import declare
+
 Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+declare({
     "wpinq_scatter": (None, (_P, _P, _I)),
     "wpinq_append": (None, (_P, _N, _P, _P, _N, _P)),
     "wpinq_fold": (_N, (_P, _N, _P, _P, _P, _P, _P, _P)),
-}
+})  # fmt: skip
 BITS = 10
 """There are 2^10 partitions."""
 PAGE, ROWS = 512, 170

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.core.kernels import declare
+
 _P, _N = ctypes.c_void_p, ctypes.c_int64
-SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+declare({
     "wpinq_first": (None, (_N, _P, _P, _N, _N, _P, _P, _P)),
     "wpinq_together": (None, (_N, _P, _P, _P, _P)),
     "wpinq_ranked": (_N, (_N, _P, _P, _P, _P, _P, _P)),
     "wpinq_marked": (None, (_N, _P, _P, _P)),
     "wpinq_each": (None, (_N, _P, _P, _P)),
-}
+})  # fmt: skip
 Numbered: TypeAlias = npt.NDArray[np.int32]
 Stays: TypeAlias = npt.NDArray[np.bool_]
 """For each row whether it stays."""

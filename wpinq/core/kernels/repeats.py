@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.core.kernels import declare
 from wpinq.core.kernels.views import Views
 
 Words: TypeAlias = npt.NDArray[np.uint64]
@@ -15,11 +16,11 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+declare({
     "wpinq_repeats_of_views": (_N, (_N, _P, _P, _I, _P, _P, _P)),
     "wpinq_repeats_of_words": (_N, (_N, _P, _I, _P, _P, _P)),
     "wpinq_equal": (_N, (_N, _P, _P, _I, _P, _P, _P)),
-}
+})  # fmt: skip
 BITS = 15
 """The table has 2^15 places, of 786 kilobytes, and stays in the cache."""
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from wpinq.core.kernels import declare
 from wpinq.core.kernels.partitions import Memory, Partitions, Weights, Words
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+declare({
     "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
     "wpinq_items": (_N, (_P, _I, _P, _P, _P)),
-}
+})  # fmt: skip
 SMALL, LARGE, LARGEST = 11, 17, 20
 """A table begins with 2^11 slots and grows fourfold when it is 7/10 full, up to 2^17, which stay in a cache, and up to
 2^20 where identities repeat; a full one goes to partitions."""

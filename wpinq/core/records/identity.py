@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from wpinq.core.kernels import LIB, Views, Words, hash_views
+from wpinq.core.kernels import LIB, Words, hash_views
+from wpinq.core.kernels.views import Views
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.records.siphash import hash_message, siphash, siphash_bytes
 from wpinq.core.records.values import NULL, items

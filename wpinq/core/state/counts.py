@@ -14,6 +14,7 @@ import polars as pl
 
 from wpinq.core import kernels
 from wpinq.core.kernels import repeats
+from wpinq.core.kernels.views import Views
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.state.table import Weights
@@ -135,7 +136,7 @@ class Repeats:
         missing = column.null_count()
         values = column.drop_nulls() if missing else column
         if self._kind in VIEWS:
-            rows, counts = repeats.of_views(kernels.LIB, kernels.Views(values.rechunk()))
+            rows, counts = repeats.of_views(kernels.LIB, Views(values.rechunk()))
         else:
             rows, counts = repeats.of_words(kernels.LIB, _words(values))
         self._pause = PAUSE if len(rows) > FEW * frame.height else 0

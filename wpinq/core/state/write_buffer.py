@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.core import kernels
+from wpinq.core.kernels.sums import Sums
 from wpinq.core.records.batch import WEIGHT, Batch, bytes_of_row
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Schema
@@ -96,10 +97,10 @@ class Tally:
 
     def __init__(self, schema: Schema, key: bytes, threads: int | None = None) -> None:
         self._schema, self._key = schema.expanded(), key
-        self._sums = kernels.Sums(kernels.LIB, LIMIT) if kernels.LIB is not None else None
+        self._sums = Sums(kernels.LIB, LIMIT) if kernels.LIB is not None else None
         self._threads = cores() if threads is None else threads
         self._workers: Workers | None = None
-        self._shares: list[kernels.Sums] = []
+        self._shares: list[Sums] = []
         self._rows = self._turn = 0
         self._waiting = Waiting(schema)
         self._added: list[tuple[Ids, Weights]] = []
@@ -160,7 +161,7 @@ class Tally:
             added.append((self._ids(batch), batch.weights))
         return added
 
-    def _count(self, sums: kernels.Sums, batch: Batch) -> None:
+    def _count(self, sums: Sums, batch: Batch) -> None:
         batch = batch.expand(batch.schema.ranged)
         for frame in batch.frame.iter_slices(ROWS_PER_PASS):
             piece = Batch(frame, batch.schema)

@@ -7,27 +7,24 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq import aggregates
-from wpinq.core.ledger.budget import Budget
 from wpinq.core.ledger.privacy_filter import PURE
-from wpinq.core.measurements.measure import explain, measure, quote
-from wpinq.core.measurements.query import commit
-from wpinq.core.measurements.select import select
+from wpinq.core.measurements import methods as measurements
 from wpinq.core.operators import methods as operators
 from wpinq.core.plan.builder import Builder
 from wpinq.core.plan.node import holding, sources
 from wpinq.core.plan.phrase import phrase
-from wpinq.core.pricing.explain import plan_html
-from wpinq.core.pricing.sensitivity import epsilon_left
 from wpinq.errors import PlanError
 from wpinq.lazy import Methods
 
 if TYPE_CHECKING:
+    from wpinq.core.ledger.budget import Budget
     from wpinq.core.plan.node import Node
 else:
     from wpinq.aggregates.bound_first import chooses
 
-    quoting = Methods(aggregates)
-    aggregates, operators = Methods(aggregates, around=chooses), Methods(operators)
+    chosen = Methods(measurements, around=chooses)
+    quoting, measurements, operators = Methods(aggregates), Methods(measurements), Methods(operators)
+    aggregates = Methods(aggregates, around=chooses)
 
 
 class Collection(Builder["Collection"]):
@@ -58,13 +55,13 @@ class Collection(Builder["Collection"]):
     partition = operators.partition
     window = operators.window
 
-    quote = quote
+    quote = measurements.quote
     if TYPE_CHECKING:
-        measure = measure
+        measure = measurements.measure
     else:
-        measure = chooses(measure)
-    select = select
-    explain = explain
+        measure = chosen.measure
+    select = measurements.select
+    explain = measurements.explain
 
     count = aggregates.count
     count_distinct = aggregates.count_distinct
@@ -100,6 +97,8 @@ class Collection(Builder["Collection"]):
             PlanError: It is made of data sets with several ledgers.
             LedgerError: The ledger cannot be trusted.
         """
+        from wpinq.core.ledger.budget import Budget
+
         ledgers = {data.ledger.identity: data.ledger for data in sources(self._node)}
         if len(ledgers) > 1:
             raise PlanError("budget: the collection is made of data sets with several ledgers; ask for each of them.")
@@ -111,6 +110,8 @@ class Collection(Builder["Collection"]):
 
         Where divergences are added up, it is more where a unit moves many bins by a little than where it moves one.
         """
+        from wpinq.core.pricing.sensitivity import epsilon_left
+
         budget = self.budget
         return epsilon_left(self._node) if budget.promise.accounting != PURE else budget.left
 
@@ -118,6 +119,8 @@ class Collection(Builder["Collection"]):
         return Collection(holding(node))
 
     def _commit(self, quotes: Sequence[Any]) -> list[Any]:
+        from wpinq.core.measurements.query import commit
+
         named = [quote if quote.of is self._node or quote.words else quote.worded(phrase(self._node, quote.node.title))
                  for quote in quotes]  # fmt: skip
         return commit(named)
@@ -126,6 +129,8 @@ class Collection(Builder["Collection"]):
         return f"<protected collection {self._node.schema} by {self._node.title}>"
 
     def _repr_html_(self) -> str:
+        from wpinq.core.pricing.explain import plan_html
+
         return plan_html(self._node, f"Protected collection {self._node.schema}")
 
     __iter__ = None

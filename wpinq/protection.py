@@ -14,12 +14,7 @@ from wpinq.core.engines.job import Engine
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Asked, Ledger
 from wpinq.core.ledger.address import ledger_path
-from wpinq.core.ledger.budget import Budget
 from wpinq.core.ledger.versions import named, printable, rendered
-from wpinq.core.operators.contribution.preprocess import Before, before
-from wpinq.core.operators.contribution.sample import bounded
-from wpinq.core.operators.contribution.unit_key import UnitKey
-from wpinq.core.operators.contribution.weight import weigh, weights
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source
 from wpinq.core.plan.unit import Choice, Unit
@@ -31,11 +26,13 @@ from wpinq.failures import redacted
 from wpinq.sources import Columns, open_source
 from wpinq.sources.form import Words, declared_form
 from wpinq.sources.opening import opening
-from wpinq.sources.owned import through
 
 if TYPE_CHECKING:
+    from wpinq.core.ledger.budget import Budget
     from wpinq.core.ledger.secret import Secret
+    from wpinq.core.operators.contribution.preprocess import Before
     from wpinq.core.records.reader import Reader
+    from wpinq.core.records.schema import Schema
 
 
 WORD = NAME | NOTHING
@@ -194,9 +191,11 @@ def protect(
     lasting = led.lasting if led is not None else path is not None
     _check_index(index, unit, engine, lasting=lasting)
 
-    first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
+    first = _first(reader.schema, unit, where, derive)  # mistakes show before a ledger is made
     if weight is not None:
-        weights(first.schema, weight, max_weight)
+        from wpinq.core.operators.contribution.weight import weights
+
+        weights(reader.schema if first is None else first.schema, weight, max_weight)
     if isinstance(ledger, Ledger):
         book = ledger.of_table(label, unit.whom, terms, shared=led is not None)
     else:
@@ -208,12 +207,35 @@ def protect(
     data = _confirmed(DataSet(
         reader, book, book.name if name is None and led is None else label, _version(declared, reader, led), unit,
         lasting=lasting, reading=reading, repeat=repeat, indexes=reader if index else index,
-        before=first.said, opened=None if led is not None else opening(source, columns, words, reader), engine=engine,
+        before=first.said if first else (), engine=engine,
+        opened=None if led is not None else opening(source, columns, words, reader),
     ), ask=declared is None)  # fmt: skip
-    records = first.over(Source(data))
-    if unit.choice is not None:
+    records = Source(data) if first is None else first.over(Source(data))
+    if first is not None and unit.choice is not None:
         records = _chosen(records, first, data, unit.choice)
-    return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
+    return Collection(_weighed(records, unit, weight, max_weight))
+
+
+def _first(schema: Schema, unit: Unit, where: object, derive: Mapping[str, object] | None) -> Before | None:
+    """What is done to each record before the unit bounds them, where there is anything; see `before`."""
+    if unit.column is None and where is None and derive is None:
+        return None
+    from wpinq.core.operators.contribution.preprocess import before
+
+    return before(schema, unit, where, derive, "protect")
+
+
+def _weighed(records: Node, unit: Unit, weight: str | None, max_weight: Amount) -> Node:
+    """The records that the unit lets in, or with a weight of their own."""
+    if weight is not None:
+        from wpinq.core.operators.contribution.weight import weigh
+
+        return weigh(records, weight, max_weight)
+    if unit.column is None:
+        return records
+    from wpinq.core.operators.contribution.sample import bounded
+
+    return bounded(records)
 
 
 def _led(reader: Reader, unit: Unit, ledger: object) -> tuple[Reader, Unit, Ledger]:
@@ -238,6 +260,9 @@ def pairs(reader: Reader, led: DataSet, hop: tuple[str, str, str]) -> Reader:
     Raises:
         PlanError: The way does not fit the columns.
     """
+    from wpinq.core.operators.contribution.unit_key import UnitKey
+    from wpinq.sources.owned import through
+
     key = UnitKey(led.unit, led.reader.schema)
     at = None if key.span is None else (key.unit.columns[1], key.span)
     return through(reader, led.reader, hop, key.user, at)
@@ -317,6 +342,8 @@ def budget(of: Collection | str | os.PathLike[str]) -> Budget:
     Epsilon 0.75 of 1 is left for records. Delta 0.00001 of 0.00001 is left.
             0.25  pages
     """
+    from wpinq.core.ledger.budget import Budget
+
     if isinstance(of, Collection):
         return of.budget
     if not PATH.holds(of):

@@ -15,7 +15,7 @@ from wpinq.core.ledger import cost
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.threshold import present
+from wpinq.core.runs.key_recovery import present
 
 TINY = Fraction(1, 10**40)
 

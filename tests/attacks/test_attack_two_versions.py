@@ -19,7 +19,8 @@ from depth import thin
 import wpinq
 from wpinq.apps.cli import main
 from wpinq.apps.publish import Release
-from wpinq.core.ledger import Ledger, caps
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.budget import caps
 from wpinq.sources import files
 
 DAYS = ("2026-11-20", "2026-11-21")

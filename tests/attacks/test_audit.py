@@ -24,9 +24,10 @@ from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements import measurement
 from wpinq.core.measurements.epoch_noise import TreeNoise
-from wpinq.core.noise import DiscreteGaussian, DiscreteLaplace
+from wpinq.core.noise import DiscreteLaplace
 from wpinq.core.noise import mechanism as true_mechanism
 from wpinq.core.noise.counting_tree import segment
+from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.pricing import privacy_cost, quote
 
 ALPHA = 1e-7

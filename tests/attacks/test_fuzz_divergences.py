@@ -7,7 +7,8 @@ import pytest
 from attacks.fuzz import divergences, laws
 from depth import deeper, often
 
-from wpinq.core.noise import DiscreteGaussian, DiscreteLaplace
+from wpinq.core.noise import DiscreteLaplace
+from wpinq.core.noise.gaussian import DiscreteGaussian
 
 
 @deeper

@@ -19,7 +19,7 @@ from wpinq.core.ledger.renyi import rate
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.continual import EveryEpoch
 from wpinq.core.plan.node import sources
-from wpinq.core.pricing.threshold import present
+from wpinq.core.runs.key_recovery import present
 
 SEEDS = (0, 15, 91, 1, 2, 3)
 """The second and third find parts that are named without their epoch: of records, and of people."""

@@ -24,7 +24,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from wpinq.core.noise import DiscreteGaussian, Words, histogram_digest, mechanism
+from wpinq.core.noise import Words, histogram_digest, mechanism
+from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.records.bins import bin_frame
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Kind, Schema

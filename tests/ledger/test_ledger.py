@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from wpinq.core.ledger import Charge, Cost, Ledger, caps, chain, charge_all
+from wpinq.core.ledger import Charge, Cost, Ledger, chain, charge_all
+from wpinq.core.ledger.budget import caps
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, ChangedError, ExactnessError, InternalError, LedgerError

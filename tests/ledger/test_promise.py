@@ -9,8 +9,8 @@ from itertools import product
 
 import pytest
 
-from wpinq.core.ledger import Asked, Charge, Cost, Ledger, allowances, caps, charge_all
-from wpinq.core.ledger.budget import Budget
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger, charge_all
+from wpinq.core.ledger.budget import Budget, allowances, caps
 from wpinq.core.ledger.cost import Composition, Total
 from wpinq.core.ledger.privacy_filter import SHARE, Promise
 from wpinq.core.ledger.renyi import limit, rate

@@ -212,7 +212,7 @@ RULES = {
     "44": Plant("rule 44", "each look costs all of delta", "wpinq/core/noise/tails.py",
                 "    return Fraction(gap, (segment.number + 1) * (segment.number + 2) * segment.length)", "    return Fraction(1)",
                 f"{KEYS}test_who_is_alone_in_a_bin_is_seen_with_probability_delta_over_all_epochs"),
-    "45": Plant("rule 45", "squares of one bin in place of all", f"{PRICING}gaussian_price.py",
+    "45": Plant("rule 45", "squares of one bin in place of all", f"{PRICING}privacy_cost.py",
                 "Fraction(unit.l1 * unit.linf) for unit", "Fraction(unit.linf * unit.linf) for unit", f"{GAUSSIAN}test_what_is_charged_covers_the_squares_of_all_moves"),
     "46": Plant("rule 46", "a rejected round has its words again", "wpinq/core/noise/gaussian.py",
                 "drawn, state = words.pair(rows, number(turn))", "drawn, state = words.pair(rows, number(0))",

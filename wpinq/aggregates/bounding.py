@@ -20,10 +20,10 @@ from wpinq.arguments import COLLECTION, takes
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import ByUnit, Whole
-from wpinq.core.plan.node import Record, Weighted, read_by, steps
+from wpinq.core.plan.node import Record, Weighted, read_by, sources, steps
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.schema import Column, Kind, Schema
-from wpinq.core.runs.timeline import live_log
+from wpinq.core.runs.epochs import log_of
 from wpinq.core.state.states import State
 from wpinq.core.state.table import Table, combine
 from wpinq.errors import PlanError
@@ -64,7 +64,7 @@ def suggest_bound(
     entered = [node.source for node in walk if isinstance(node, (Bound, Share, Whole))]
     if len(entered) != 1 or len(read_by(walk)) != 1:
         raise PlanError("suggest_bound: takes a collection over one source whose unit is wpinq.users(...).")
-    if live_log(collection._node) is not None:
+    if log_of(sources(collection._node)) is not None:
         raise PlanError(
             "suggest_bound: answers at once, and a live source when an epoch closes; give a file of the past."
         )

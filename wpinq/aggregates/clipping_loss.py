@@ -17,12 +17,12 @@ from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.provenance import About
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.unit_key import ByUnit
-from wpinq.core.plan.node import Record, Weighted, steps
+from wpinq.core.plan.node import Record, Weighted, sources, steps
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.records.values import encode
-from wpinq.core.runs.timeline import live_log
+from wpinq.core.runs.epochs import log_of
 from wpinq.core.state.states import State
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
@@ -96,7 +96,7 @@ def ask_loss_of(
     analyst: str | None = None,
 ) -> QuotedAggregate:
     """Quote what one of the bounds of a collection leaves out, which its own source pays."""
-    if live_log(entered) is not None:
+    if log_of(sources(entered)) is not None:
         raise PlanError("loss: answers at once, and a live source when an epoch closes; give a file of the past.")
     most = int(TIMES * entered.most) if at_most is None else at_most
     if isinstance(most, bool) or not isinstance(most, int) or not 0 < most <= MOST:

@@ -47,8 +47,7 @@ from wpinq.core.operators.map import choose
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.phrase import phrase
 from wpinq.core.pricing.quote import Quote, price
-from wpinq.core.pricing.sensitivity import unit_sensitivities
-from wpinq.core.pricing.threshold import l1_sensitivity
+from wpinq.core.pricing.sensitivity import l1_sensitivity, unit_sensitivities
 from wpinq.core.records.bins import bin_frame
 from wpinq.core.records.identity import identities
 from wpinq.core.records.kinds import codes, joined_codes, read

@@ -30,7 +30,6 @@ from wpinq.core.measurements.answer import LEVEL, Answer, Released
 from wpinq.core.measurements.provenance import About
 from wpinq.core.noise.accuracy import level_of_each
 from wpinq.core.noise.tails import half_width_of_sum
-from wpinq.core.operators.window import Window
 from wpinq.core.plan.node import steps
 from wpinq.core.plan.phrase import phrase
 from wpinq.core.pricing.explain import rounded
@@ -108,7 +107,7 @@ def ask_ranges(
 ) -> QuotedRanges:
     """Quote ranges, in the words of a call; see `quote_ranges`."""
     refuse_no_numbers(self._node, column, call)
-    if any(isinstance(node, Window) for node in steps(self._node)):
+    if any(node.windows for node in steps(self._node)):
         raise PlanError(f"{call}: answers once; take the windows out, or ask histogram(...).at(time).")
     cost = positive(epsilon, f"{call}(epsilon=...)")
     wording(options.name, f"{call}(name=...)")

@@ -31,14 +31,12 @@ from wpinq.core.noise import DiscreteLaplace, WordSource
 from wpinq.core.noise.valleys import Draws, ValleyChoice
 from wpinq.core.operators import methods as operators
 from wpinq.core.operators.resolution import fit_noise
-from wpinq.core.operators.window import Window
-from wpinq.core.plan.node import steps
+from wpinq.core.plan.node import sources, steps
 from wpinq.core.pricing.quote import Quote, price
-from wpinq.core.pricing.threshold import l1_sensitivity
+from wpinq.core.pricing.sensitivity import l1_sensitivity
 from wpinq.core.records.identity import integer_identities
 from wpinq.core.records.schema import Kind
-from wpinq.core.runs.epochs import answered_from
-from wpinq.core.runs.timeline import live_log
+from wpinq.core.runs.epochs import answered_from, log_of
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.failures import redacted
@@ -91,8 +89,8 @@ def suggest_bounds(
     (16.0, 74.0)
     """
     limits(collection._node, column, (0, 1), None, "suggest_bounds")
-    windows = any(isinstance(node, Window) for node in steps(collection._node))
-    if windows or live_log(collection._node) is not None:
+    windows = any(node.windows for node in steps(collection._node))
+    if windows or log_of(sources(collection._node)) is not None:
         raise PlanError("suggest_bounds: answers at once and once; give a file of the past, without windows.")
     cost = positive(epsilon, "suggest_bounds(epsilon=...)")
     finite = operators.filter(collection, pl.col(column).cast(pl.Float64, strict=False).is_finite())

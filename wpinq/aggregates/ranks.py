@@ -36,7 +36,7 @@ from wpinq.core.noise.valleys import Draws, Valley, ValleyChoice
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import Node
 from wpinq.core.pricing.quote import Quote, price
-from wpinq.core.pricing.threshold import l1_sensitivity
+from wpinq.core.pricing.sensitivity import l1_sensitivity
 from wpinq.core.records.identity import column_identities, integer_identities, tuple_identities
 from wpinq.core.records.schema import Schema, in_columns
 from wpinq.core.records.weights import CAPACITY

@@ -23,7 +23,7 @@ from wpinq.core.plan.node import sources, steps
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.schema import Kind
-from wpinq.core.runs.timeline import live_log, refuse_windows
+from wpinq.core.runs.epochs import log_of, refuse_windows
 from wpinq.errors import PlanError
 from wpinq.query.aggregates import DISTINCT, LISTED, NOISY, Number, read, with_joint_quantiles
 from wpinq.query.bounds import Limits
@@ -85,7 +85,7 @@ def _prepared(
             raise PlanError(f"{CALL}: FROM names public tables alone, of which all is known; name the protected one.")
         statement = _Select(select, result, scope).read(outer, shaved=shaved, mechanism=mechanism)
         refuse_windows(steps(statement.groups._node), CALL)
-        if live_log(statement.groups._node) is not None:
+        if log_of(sources(statement.groups._node)) is not None:
             raise PlanError(
                 f"{CALL}: a query is answered at once, and a live source when an epoch closes; measure(...)."
             )

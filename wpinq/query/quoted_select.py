@@ -27,13 +27,12 @@ from wpinq.core.measurements.published import readable
 from wpinq.core.measurements.query import commit
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.plan.node import sources, steps
-from wpinq.core.pricing.privacy_cost import GAUSSIAN, LAPLACE, Terms
+from wpinq.core.pricing.privacy_cost import GAUSSIAN, LAPLACE, Terms, probability
 from wpinq.core.pricing.quote import Quote
-from wpinq.core.pricing.threshold import probability, threshold_of
+from wpinq.core.pricing.threshold import refuse_unnamed, threshold_of
 from wpinq.core.records import canonical
 from wpinq.core.records.bins import ROWS, Blocks, bin_blocks, plain, together
 from wpinq.core.records.schema import Schema
-from wpinq.core.runs.key_recovery import refuse_unnamed
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width

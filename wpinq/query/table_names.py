@@ -19,8 +19,7 @@ from wpinq.core.measurements.answer import beside
 from wpinq.core.measurements.query import commit
 from wpinq.core.measurements.select import quote_select
 from wpinq.core.plan.stability import Survey, by_ledger
-from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN
-from wpinq.core.pricing.threshold import probability
+from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, probability
 from wpinq.core.records.schema import Kind
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, exact, positive

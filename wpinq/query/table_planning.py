@@ -15,8 +15,7 @@ from wpinq.core.measurements.residual import longest
 from wpinq.core.measurements.windows import windows
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.gaussian_price import moved_squared
-from wpinq.core.pricing.privacy_cost import BEST, LAPLACE, Payment, Terms
+from wpinq.core.pricing.privacy_cost import BEST, LAPLACE, Payment, Terms, moved_squared
 from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.errors import PlanError
 from wpinq.exact import Amount

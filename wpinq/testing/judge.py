@@ -17,7 +17,7 @@ from wpinq.core.measurements.select import Selection
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.gaussian_price import moved_squared
+from wpinq.core.pricing.privacy_cost import moved_squared
 from wpinq.core.state.histogram import is_steps
 from wpinq.testing.case import Case
 from wpinq.testing.evaluation import leaves_of, weighed

@@ -19,12 +19,12 @@ from wpinq.core.engines import local
 from wpinq.core.engines import select as engine_choice
 from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job
-from wpinq.core.measurements import measurement, query
+from wpinq.core.measurements import query
 from wpinq.core.measurements import select as selections
 from wpinq.core.measurements.continual import EveryEpoch
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import ChargedQuery
-from wpinq.core.pricing import threshold
+from wpinq.core.runs import key_recovery
 from wpinq.core.state.histogram import Histogram, is_steps
 
 Content = dict[tuple[int, ...], int]
@@ -110,7 +110,7 @@ def _patches(observed: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     """What stands in for the methods through which questions, histograms and names go."""
     made: dict[int, Asked] = {}
     init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, EveryEpoch.receive
-    passing, names = Measurement._passing, threshold.names_of
+    passing, names = Measurement._passing, key_recovery.names_of
 
     def created(self: ChargedQuery, *args: Any, **options: Any) -> None:
         init(self, *args, **options)
@@ -145,7 +145,7 @@ def _patches(observed: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     return [
         (ChargedQuery, "__init__", created), (ChargedQuery, "answer_from", answered),
         (EveryEpoch, "receive", received), (Measurement, "_passing", passed),
-        (measurement, "names_of", named), (selections, "names_of", named),
+        (key_recovery, "names_of", named), (selections, "names_of", named),
     ]  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from wpinq.core.ledger import Ledger, allowances, caps
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.budget import allowances, caps
 from wpinq.errors import needs
 from wpinq.streaming.shared.figures import figures as shared
 

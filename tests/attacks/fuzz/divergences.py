@@ -30,7 +30,7 @@ from wpinq.core.ledger import renyi as curve
 from wpinq.core.ledger.cost import Cost, Total
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.select import Selection
-from wpinq.core.noise import DiscreteGaussian
+from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.plan.node import Node, sources
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing import threshold

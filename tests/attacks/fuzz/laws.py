@@ -9,7 +9,7 @@ from typing import Any
 
 import mpmath as mp
 
-from wpinq.core.noise import DiscreteGaussian
+from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.noise.weighted_rounds import UNIT, WeightedRounds
 
 mp.mp.dps = 50

@@ -18,7 +18,6 @@ from wpinq.core.engines.job import FlowItem, Job
 from wpinq.core.engines.linear import Linear, StepBatches
 from wpinq.core.engines.matching import match
 from wpinq.core.engines.reading import until_failure
-from wpinq.core.engines.threads import state_of
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Keyed, Read
 from wpinq.core.records.batch import Batch
@@ -69,6 +68,8 @@ class Loop:
         self._states: dict[Node, State] = {}
         for node, shape in self._plan.shapes.items():
             if isinstance(shape, Keyed):
+                from wpinq.core.engines.threads import state_of  # many plans have no step with a state
+
                 state = self._states[node] = state_of(shape, job.key, threads, self._plan.size)
                 for port, up in enumerate(self._plan.ups(node)):
                     absorb = job.failure.guard(node.title, partial(state.absorb, port), None)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from wpinq.core.engines import local
 from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job, Live
@@ -24,23 +23,28 @@ def finite(read: Sequence[DataSet]) -> Callable[[Job], list[Histogram]]:
     """What runs plans over these data sets."""
     sizes = [data.reader.total_bytes for data in read]
     if sum(THREADED if size is None else size for size in sizes) < THREADED:  # nothing that a thread would read ahead
+        from wpinq.core.engines import local
+
         return partial(local.run, threads=1)
-    if not installed():
-        return local.run
     return large
 
 
 def large(job: Job) -> list[Histogram]:
-    """Run plans over more than a little where bytewax is installed; see above."""
+    """Run plans over more than a little; see above."""
+    if not installed() or job.failure.guard("the dataflow", lambda: Lowered(job).stacked, instead=False)():
+        from wpinq.core.engines import local
+
+        return local.run(job)
     from wpinq.core.engines.bytewax import flow
 
-    stacked = job.failure.guard("the dataflow", lambda: Lowered(job).stacked, instead=False)()
-    return local.run(job) if stacked else flow.run(job)
+    return flow.run(job)
 
 
 def live(roots: Sequence[Node], key: bytes) -> Live:
     """What keeps plans up to date, epoch by epoch."""
     if not installed():
+        from wpinq.core.engines import local
+
         return local.LiveLoop(roots, key)
     from wpinq.core.engines.bytewax.live import LiveFlow
 

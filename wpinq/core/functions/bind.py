@@ -21,7 +21,6 @@ from wpinq.core.functions.binding import Binding, match
 from wpinq.core.functions.code.bytecode import arity, readable, steps_of, yields
 from wpinq.core.functions.code.capture import Captured, capture
 from wpinq.core.functions.code.fingerprint import digest
-from wpinq.core.functions.expressions import expressions
 from wpinq.core.functions.function import Function
 from wpinq.core.functions.isolate import each
 from wpinq.core.functions.output_columns import Declared, columns_code, columns_of, named, projection_code, shape
@@ -111,14 +110,14 @@ def bind(
     """
     if isinstance(function, str):
         if not condition and _is_column(function, schema):
-            return expressions([col(function)], schema, call, columns)
+            return _expressions([col(function)], schema, call, columns)
         from wpinq.core.functions.sql.bind import predicate, projection
 
         return predicate(function, schema, call) if condition else projection(function, schema, call, columns)
     if isinstance(function, (pl.Expr, Node)):
-        return expressions([function], schema, call, columns)
+        return _expressions([function], schema, call, columns)
     if isinstance(function, (list, tuple)):
-        return expressions(function, schema, call, columns)
+        return _expressions(function, schema, call, columns)
     plain = _plain(Plain, function, schema, call, columns)
     if plain.held.named:
         return plain
@@ -157,6 +156,14 @@ def bind_as(
     many = _plain(way, function, schema, call, columns)
     refuse_misspelt(many.function, many.binding, schema, call)
     return many
+
+
+def _expressions(
+    items: Sequence[object], schema: Schema, call: str, columns: Sequence[str] | Mapping[str, object] | None
+) -> Function:
+    from wpinq.core.functions.expressions import expressions  # plans of Python functions need none
+
+    return expressions(items, schema, call, columns)
 
 
 def _is_column(text: str, schema: Schema) -> bool:

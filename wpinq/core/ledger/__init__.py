@@ -1,7 +1,6 @@
 """The durable budget: what was charged to a data set, safe under threads, processes and crashes."""
 
 from wpinq.core.ledger.accountant import Entry
-from wpinq.core.ledger.budget import Allowance, allowances, caps
 from wpinq.core.ledger.chain import Change
 from wpinq.core.ledger.charge import Charge, wording
 from wpinq.core.ledger.cost import Cost
@@ -10,6 +9,6 @@ from wpinq.core.ledger.open import Asked
 from wpinq.core.ledger.several import Price, Request, charge_all, distinct, merged, price_all
 
 __all__ = [
-    "Allowance", "Asked", "Change", "Charge", "Cost", "Entry", "Ledger", "Price", "Request", "allowances", "caps",
-    "charge_all", "distinct", "merged", "price_all", "wording",
+    "Asked", "Change", "Charge", "Cost", "Entry", "Ledger", "Price", "Request", "charge_all", "distinct", "merged",
+    "price_all", "wording",
 ]  # fmt: skip

@@ -20,7 +20,6 @@ from wpinq.core.ledger.address import ledger_path, ledger_title
 from wpinq.core.ledger.chain import Change, RefusedError
 from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.cost import ZERO, Cost
-from wpinq.core.ledger.file import PEOPLE
 from wpinq.core.ledger.open import Asked, check_place, joined, ledger_exists, opening, placed, warn_of
 from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.secret import Secret
@@ -258,6 +257,8 @@ class Ledger:
         """
         ledger = Path(self)
         beside = {path for pattern in ("*", ".*") for path in ledger.parent.glob(pattern)}
+        from wpinq.core.ledger.file import PEOPLE
+
         files = [path for path in beside if path.name.removeprefix(".").startswith(f"{ledger.name}{PEOPLE}")]
         for path in files:
             try:

@@ -29,7 +29,6 @@ from wpinq.core.ledger.accountant import Accountant
 from wpinq.core.ledger.address import address_of
 from wpinq.core.ledger.chain import RefusedError
 from wpinq.core.ledger.cost import ALLOWED
-from wpinq.core.ledger.file import FileStore
 from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.store import MemoryStore, Store
@@ -37,6 +36,7 @@ from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
+    from wpinq.core.ledger.file import FileStore
     from wpinq.core.ledger.postgres import PostgresStore
 
 ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
@@ -186,6 +186,8 @@ def store_at(path: Path) -> FileStore | PostgresStore:
     """The store that a path stands for (`address.py`)."""
     address = address_of(path)
     if address is None:
+        from wpinq.core.ledger.file import FileStore
+
         return FileStore(path)
     from wpinq.core.ledger.postgres import PostgresStore  # here: most ledgers are files
 

@@ -24,24 +24,26 @@ from wpinq.core.measurements.epoch_noise import EndlessNoise, FactoredNoise, Noi
 from wpinq.core.measurements.measurement import Measurement, quoted
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.measurements.times import Moment, Times
-from wpinq.core.noise import DiscreteGaussian, Mechanism, counting_tree, endless_sums, factored_sums, mechanism
+from wpinq.core.noise import Mechanism, counting_tree, endless_sums, factored_sums, mechanism
 from wpinq.core.noise.accuracy import level_of_each
+from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.noise.gaussian_curve import shift_of, square_of
 from wpinq.core.noise.threshold import refuse_other_law
-from wpinq.core.operators.contribution.first import First
-from wpinq.core.operators.window import Window, combines_records
+from wpinq.core.operators.contribution.first import First, first
+from wpinq.core.operators.window import combines_records
 from wpinq.core.plan.node import Node, Source
+from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import show_measured
-from wpinq.core.pricing.gaussian_price import moved_squared
-from wpinq.core.pricing.privacy_cost import GAUSSIAN, Payment
+from wpinq.core.pricing.privacy_cost import GAUSSIAN, Payment, moved_squared
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.core.records.fields import Field
 from wpinq.core.records.identity import identities
+from wpinq.core.runs.compaction import refuse_merged
 from wpinq.core.runs.epochs import Epochs
 from wpinq.core.runs.prefix_sums import Changes
-from wpinq.core.runs.timeline import Timeline
+from wpinq.core.runs.timeline import Timeline, refuse_forgotten
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.table import Ids
 from wpinq.errors import NotReadyError, PlanError
@@ -176,6 +178,9 @@ def continual_measurement(
         PlanError: A step of the plan is not linear for each record, it is too late for it, or the noise has another
             law than is proved, is too wide, or is for a ledger that adds up epsilon and delta; or see `price`.
     """
+    survey = Survey.of(rewrite(survey.root, first))
+    refuse_forgotten(log, survey.root)
+    refuse_merged(log, survey.root)
     refuse_unless_linear(survey.steps)
     epochs = Epochs(log, survey.root, None)
     if paid.noise != GAUSSIAN:
@@ -246,7 +251,7 @@ def refuse_unless_linear(walk: Iterable[Node]) -> None:
                 "retractions=True, and send what reverses a record as a record with a column that says so. Nothing "
                 "was charged."
             )
-        if isinstance(node, Window):
+        if node.windows:
             raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
         if not isinstance(node, First) and combines_records(node):
             raise PlanError(

@@ -30,10 +30,11 @@ from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote, price
 from wpinq.core.pricing.sensitivity import unit_sensitivities
+from wpinq.core.pricing.threshold import refuse_unnamed
 from wpinq.core.records.batch import Batch
-from wpinq.core.runs.epochs import Epochs
-from wpinq.core.runs.key_recovery import CHANGED, found_in, refuse_unnamed
-from wpinq.core.runs.timeline import between, log_of
+from wpinq.core.runs.epochs import Epochs, log_of
+from wpinq.core.runs.key_recovery import CHANGED, found_in
+from wpinq.core.runs.timeline import between
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.table import Ids, Table, Weights, combine
 from wpinq.errors import EngineError, PlanError

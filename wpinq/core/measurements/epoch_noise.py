@@ -18,10 +18,11 @@ from typing import TypeAlias
 import numpy as np
 
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.noise import DiscreteGaussian, Mechanism, Words, endless_sums, mechanism
+from wpinq.core.noise import Mechanism, Words, endless_sums, mechanism
 from wpinq.core.noise.counting_tree import TreeNode, parts, segment
 from wpinq.core.noise.endless_sums import located
 from wpinq.core.noise.factored_sums import PLACES, Running, Whole, factors
+from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.noise.tails import half_width
 from wpinq.core.records.fields import Field
 from wpinq.core.records.siphash import siphash

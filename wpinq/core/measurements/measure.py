@@ -6,22 +6,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.arguments import FLAG, NAME, takes
-from wpinq.core.measurements.continual import continual_measurement
 from wpinq.core.measurements.measurement import Measurement, quoted
-from wpinq.core.measurements.windows import Windows, windows
-from wpinq.core.noise.gaussian import DiscreteGaussian
-from wpinq.core.operators.contribution.first import first
+from wpinq.core.noise import is_gaussian
 from wpinq.core.operators.resolution import fit_noise
-from wpinq.core.operators.window import each_is_charged
-from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.explain import how_often, show_measured
-from wpinq.core.pricing.gaussian_price import gaussian_lines
 from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, LAPLACE, Terms
 from wpinq.core.pricing.quote import Quote
-from wpinq.core.runs.compaction import refuse_merged
-from wpinq.core.runs.epochs import opened
-from wpinq.core.runs.timeline import log_of, refuse_forgotten
+from wpinq.core.runs.epochs import log_of, opened
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
 
@@ -85,12 +76,14 @@ def quote_terms(
             raise PlanError(
                 "measure(continual=True): a finite source has no epochs; use wpinq.live(...), or --follow in a command."
             )
-        bounded_survey = Survey.of(rewrite(survey.root, first))
-        refuse_forgotten(log, bounded_survey.root)
-        refuse_merged(log, bounded_survey.root)
-        forever = continual_measurement(bounded_survey, log, paid, horizon, name=name, analyst=analyst)
+        from wpinq.core.measurements.continual import continual_measurement
+
+        forever = continual_measurement(survey, log, paid, horizon, name=name, analyst=analyst)
         return forever.but(of=self._node)
-    if windows(survey.steps):
+    if any(node.many for node in survey.steps):
+        from wpinq.core.measurements.windows import Windows
+        from wpinq.core.operators.window import each_is_charged
+
         windowed = quoted(survey, paid, times=Windows, name=name, analyst=analyst)
         return windowed.but(of=self._node, charges=() if each_is_charged(survey) else windowed.charges)
     survey, epochs = opened(survey)
@@ -193,12 +186,14 @@ def explain(
         ExactnessError: An amount is not a finite number above zero.
         PlanError: The amounts do not fit each other, the mechanism, or the ledger of a data set.
     """
+    from wpinq.core.pricing.explain import gaussian_lines, how_often, show_measured
+
     survey = Survey.of(fit_noise(self._node))
     if survey.unbounded or (epsilon is None and rho is None and delta is None and mechanism == LAPLACE):
         return show_measured(survey.root, None)
     paid = Terms(epsilon, mechanism, rho, delta, call="explain").agreed(survey)
     noise = paid.buys(survey)
-    if not isinstance(noise, DiscreteGaussian):
+    if not is_gaussian(noise):
         return show_measured(survey.root, paid.epsilon, paid.noise)
     cost = gaussian_lines(survey, noise, how_often(survey), paid.epsilon, paid.delta)
     return show_measured(survey.root, None, cost=cost)

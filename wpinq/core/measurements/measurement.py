@@ -13,27 +13,18 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from wpinq.core.functions.isolate import refuse_inside
-from wpinq.core.measurements.answer import LEVEL, Answer, Released
-from wpinq.core.measurements.provenance import About
-from wpinq.core.measurements.published import ordered
 from wpinq.core.measurements.query import ChargedQuery, pay
 from wpinq.core.measurements.times import Moment, Times, noisy
 from wpinq.core.noise import Mechanism
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.core.pricing.quote import Quote, price
-from wpinq.core.pricing.threshold import (
-    delta_of,
-    names_of,
-    present,
-    private_threshold,
-)
 from wpinq.core.records.bins import Blocks, bin_blocks, bin_codes, bin_frame, in_blocks
 from wpinq.core.records.fields import Field
 from wpinq.core.records.identity import identity
@@ -41,8 +32,9 @@ from wpinq.core.runs.epochs import Epochs
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 from wpinq.failures import redacted
-from wpinq.html.parts import facts, framed, text
-from wpinq.postprocess.shown import beside_noise, nearly, of_noise, whose
+
+if TYPE_CHECKING:
+    from wpinq.core.measurements.answer import Answer, Released
 
 
 def quoted(
@@ -252,6 +244,9 @@ class Measurement(ChargedQuery):
         least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
         if keys is not None:
             return self._table(bin_blocks(keys, self.node.schema), least, Fraction(0))
+        from wpinq.core.pricing.threshold import delta_of, private_threshold
+        from wpinq.core.runs.key_recovery import names_of
+
         lost = delta_of(delta, self.quote.sources, "release(delta=...)")
         tau = private_threshold(self.node, self._mechanism, lost)
         pay([self.quote.publishing("release", lost)])
@@ -261,6 +256,8 @@ class Measurement(ChargedQuery):
 
     def _passing(self, tau: int) -> list[np.ndarray]:
         """The names or identities of the bins whose noisy weight is at least tau, in steps."""
+        from wpinq.core.runs.key_recovery import present
+
         histogram, words = self._settled()
         noisy = (
             (known, self._sum(true, self._mechanism.draw(words, ids)))
@@ -269,6 +266,10 @@ class Measurement(ChargedQuery):
         return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
 
     def _table(self, blocks: Blocks, tau: int | None, delta: Fraction) -> Answer:
+        from wpinq.core.measurements.answer import Answer
+        from wpinq.core.measurements.provenance import About
+        from wpinq.core.measurements.published import ordered
+
         shown, totals = zip(*redacted("release", lambda: [self._above(block, tau) for block in blocks]), strict=True)
         counts, node = self._divided(np.concatenate(totals)), self.node
         table = ordered(pl.concat(shown), counts, node.schema, whole=node.held.whole)
@@ -331,6 +332,9 @@ class Measurement(ChargedQuery):
     @property
     def about(self) -> dict[str, Any]:
         """What describes its answers: query, data set, unit, cost, and what is not in them, as JSON has it."""
+        from wpinq.core.measurements.answer import LEVEL
+        from wpinq.core.measurements.provenance import About
+
         return About(self.quote.label, (self,)).described(LEVEL)
 
     def noise_lines(self) -> list[str]:
@@ -342,10 +346,16 @@ class Measurement(ChargedQuery):
         return self.times.explain()
 
     def __repr__(self) -> str:
+        from wpinq.postprocess.shown import nearly
+
         name = f"{self.name!r}, " if self.name else ""
         return f"<measurement {name}{self.node.schema}, {self.quote.payment.text}, scale {nearly(self.scale)}>"
 
     def _repr_html_(self) -> str:
+        from wpinq.core.measurements.answer import LEVEL
+        from wpinq.html.parts import facts, framed, text
+        from wpinq.postprocess.shown import beside_noise, nearly, of_noise, whose
+
         about = self.about
         noise = f"{self._mechanism.name}, scale {nearly(self.scale)}"
         if not self.times.continual:  # else it differs from epoch to epoch

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.core.measurements.query import ChargedQuery
-from wpinq.core.operators.shave import Shave, ShaveBy
 from wpinq.core.plan.node import Node, sources, steps
 from wpinq.core.plan.person_bound import key_weight
 from wpinq.core.plan.phrase import biases
@@ -99,6 +98,8 @@ class About:
 
 def cut(roots: Iterable[Node]) -> float | None:
     """The multiplicity that no item can pass, where plans count items by slices and a bound says so; else None."""
+    from wpinq.core.operators.shave import Shave, ShaveBy
+
     shaved = {node.source for root in roots for node in steps(root) if isinstance(node, (Shave, ShaveBy))}
     weights = [key_weight(items, frozenset(items.schema.names)) for items in shaved]
     return min((float(weight) for weight in weights if weight is not None), default=None)

@@ -9,7 +9,7 @@ contrast is long. So noise is that of independent numbers of one variance in any
 squared, the product of 1 - 1/n over the columns, `alone`. A unit that moves all cells by S together and one cell by B
 at most so moves them, squared, by `alone` S^2 at most (the triangle inequality), and by S B (a projection makes no
 vector longer). Noise of the smaller one's variance costs what the margin of these columns costs with noise of the
-variance S B, which is how it is priced (`core/pricing/gaussian_price.py`); a unit that moves a part p of S, of a path
+variance S B, which is how it is priced (`core/pricing/privacy_cost.py`); a unit that moves a part p of S, of a path
 say, loses no more than p of it, for either bound. Privacy rule 45.
 
 Contrasts are multiplied by whole numbers that make them nearly as long as each other, and never longer than 2^places;
@@ -35,7 +35,7 @@ import polars as pl
 
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.query import ChargedQuery
-from wpinq.core.noise import DiscreteGaussian
+from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.pricing.quote import Quote, price
 from wpinq.core.pricing.sensitivity import unit_sensitivities

@@ -30,17 +30,16 @@ from wpinq.core.noise.selection import PartitionSelection, selection
 from wpinq.core.noise.weighted_rounds import OfRound, WeightedRounds, weighted_rounds, weights
 from wpinq.core.operators.map import Map, choose
 from wpinq.core.operators.resolution import fit_noise
-from wpinq.core.operators.window import Window
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.person_bound import Constant
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote, price
-from wpinq.core.pricing.sensitivity import unit_sensitivities
-from wpinq.core.pricing.threshold import delta_of, l1_sensitivity, names_of, present
+from wpinq.core.pricing.sensitivity import l1_sensitivity, unit_sensitivities
+from wpinq.core.pricing.threshold import delta_of, refuse_unnamed
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Schema
 from wpinq.core.runs.epochs import answered_from
-from wpinq.core.runs.key_recovery import refuse_unnamed
+from wpinq.core.runs.key_recovery import names_of, present
 from wpinq.core.state.table import Ids
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
@@ -77,7 +76,7 @@ def pairs_of(survey: Survey) -> Pairs | None:
     if not change.alone or not person or set(person) & set(chosen) or len(set(chosen)) < len(chosen):
         return None
     names_survey = Survey.of(choose(root.source, [*person, *chosen], "select"))
-    if names_survey.fingerprint is None or any(isinstance(node, Window) for node in names_survey.steps):
+    if names_survey.fingerprint is None or any(node.windows for node in names_survey.steps):
         return None
     (moved,) = names_survey.changes.values()
     if moved.l1 is None:  # nothing bounds how many names a person has

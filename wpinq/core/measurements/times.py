@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import polars as pl
 
-from wpinq.core.noise.accuracy import level_of_each
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.explain import how_often, show_measured
-from wpinq.core.pricing.gaussian_price import gaussian_lines
 from wpinq.core.records.identity import identities
 from wpinq.core.records.log import Log
 from wpinq.errors import PlanError
@@ -97,6 +94,8 @@ class Times:
 
     def half_width(self, level: Fraction, bins: int, epoch: int | None) -> float:
         """Half the width of an interval, in steps; see `Measurement.interval`."""
+        from wpinq.core.noise.accuracy import level_of_each
+
         return float(self.quote.mechanism.half_width(level_of_each(level, bins)))
 
     def variance(self, epoch: int | None) -> float:
@@ -122,6 +121,8 @@ class Times:
 
     def explain(self) -> str:
         """See `Measurement.explain`."""
+        from wpinq.core.pricing.explain import gaussian_lines, how_often, show_measured
+
         quote, cost = self.quote, []
         if quote.gaussian:
             survey = Survey.of(quote.node)

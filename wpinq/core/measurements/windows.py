@@ -15,7 +15,8 @@ from wpinq.core.plan.node import Node, steps
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote
-from wpinq.core.runs.timeline import Timeline, at_epoch, log_of
+from wpinq.core.runs.epochs import log_of
+from wpinq.core.runs.timeline import Timeline, at_epoch
 from wpinq.errors import NotReadyError, PlanError
 
 MAX_HELD_WINDOWS = 1000

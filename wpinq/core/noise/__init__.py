@@ -7,27 +7,29 @@ Published answers must be reproducible, so a sampler's output for a key never ch
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.core.noise.digest import MODULUS, histogram_digest
-from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.noise.geometric import DiscreteLaplace, GridLaplace
 from wpinq.core.noise.words import Words, WordSource
 from wpinq.errors import PlanError
 
+if TYPE_CHECKING:
+    from wpinq.core.noise.gaussian import DiscreteGaussian
+
 __all__ = [
     "FORMAT",
     "MODULUS",
-    "DiscreteGaussian",
     "DiscreteLaplace",
     "GridLaplace",
     "Mechanism",
     "WordSource",
     "Words",
     "histogram_digest",
+    "is_gaussian",
     "mechanism",
 ]
 
@@ -73,6 +75,11 @@ class Mechanism(Protocol):
     def variance(self) -> float:
         """Give the variance, in squared steps."""
         ...
+
+
+def is_gaussian(noise: object) -> TypeGuard[DiscreteGaussian]:
+    """Whether it is discrete Gaussian noise, whose file is loaded by those alone that draw or price it."""
+    return getattr(noise, "law", None) == "discrete Gaussian"
 
 
 def mechanism(name: str, scale: Fraction) -> Mechanism:

@@ -27,8 +27,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from wpinq.core.noise import gaussian_tails
-from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.errors import PlanError
 from wpinq.exact import exp_bounds
 
@@ -69,8 +67,11 @@ def tail_of(noise: Mechanism, call: str) -> tuple[Tail, Fraction]:
     result = vars(type(noise)).get("law")
     if result == LAW:
         return tail_bounds, noise.scale * noise.grid
+    from wpinq.core.noise.gaussian import DiscreteGaussian  # few plans have this noise
+    from wpinq.core.noise.gaussian_tails import tail_bounds as gaussian_bounds
+
     if result == DiscreteGaussian.law and isinstance(noise, DiscreteGaussian):
-        return gaussian_tails.tail_bounds, noise.square
+        return gaussian_bounds, noise.square
     raise PlanError(
         f"{call}: thresholds are not known for noise of the law {result}; give the bins with release(keys=...), or "
         "take mechanism='geometric'. Nothing was charged."

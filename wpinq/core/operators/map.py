@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 
 from wpinq.core.functions import Function, bind
-from wpinq.core.functions.expressions import chosen
 from wpinq.core.functions.function import OfRanges
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Linear
@@ -51,6 +50,8 @@ def choose(node: Node, names: Sequence[str], call: str) -> Map:
     Raises:
         PlanError: There is no such column.
     """
+    from wpinq.core.functions.expressions import chosen
+
     return Map(node, chosen(names, node.schema, call))
 
 

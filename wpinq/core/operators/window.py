@@ -86,11 +86,17 @@ class Window(Where):
     number: int | None = None
 
     endless = True
+    windows = True
     shown = "window({0.length}, at={0.at})"
 
     @property
     def reads(self) -> tuple[str, ...]:
         return (self.at,)
+
+    @property
+    def many(self) -> bool:
+        """As long as it has no number."""
+        return self.number is None
 
     @property
     def kind(self) -> Kind:

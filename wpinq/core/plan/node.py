@@ -48,6 +48,9 @@ class Node(ABC):
     lasting: ClassVar[bool] = False
     """Whether what it keeps of a stream stays, for all epochs that are released one after another."""
 
+    windows: ClassVar[bool] = False
+    """Whether it cuts records into windows of time, whichever of them it is of."""
+
     @property
     @abstractmethod
     def inputs(self) -> tuple[Node, ...]:
@@ -112,6 +115,11 @@ class Node(ABC):
     def part(self) -> tuple[str, str] | None:
         """The name of its group of disjoint parts (a partition, windows or a pair) and of the part; else None."""
         return None
+
+    @property
+    def many(self) -> bool:
+        """Whether there is an answer for each of its windows, of which none was chosen yet."""
+        return False
 
     @property
     def local(self) -> Mapping[str, str]:

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from wpinq.core.operators.window import Window, each_is_charged
 from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger
-from wpinq.core.pricing.sensitivity import ledger_sensitivities
+from wpinq.core.pricing.privacy_cost import costs_at_once, moved_squared, rho_by_weight
+from wpinq.core.pricing.sensitivity import ledger_sensitivities, unit_sensitivities
 from wpinq.core.pricing.threshold import delta_of, threshold_of
 from wpinq.exact import decimal
 from wpinq.html import parts
@@ -23,6 +23,7 @@ from wpinq.postprocess.shown import beside_noise, of_threshold
 
 if TYPE_CHECKING:
     from wpinq.core.noise import Mechanism
+    from wpinq.core.noise.gaussian import DiscreteGaussian
     from wpinq.core.plan.dataset import DataSet
 
 
@@ -131,6 +132,41 @@ def cost_lines(
     return lines + [f"  one person in all of a ledger: epsilon {decimal(times * epsilon)}{often}" for times in together]
 
 
+def gaussian_lines(
+    survey: Survey, noise: DiscreteGaussian, often: str, epsilon: Fraction, delta: Fraction, *,
+    widths: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
+    """What a measurement with Gaussian noise costs each data set and is worth, for `explain` and quotes.
+
+    Args:
+        widths: Replaces the lines about the noise of one answer.
+    """
+    resolution = survey.root.resolution
+    if delta:
+        terms = f"epsilon={short(epsilon)}, delta={decimal(delta)}"
+        costs = {data: f"epsilon {short(cost.epsilon)}, delta {decimal(cost.delta)}"
+                 for data, (cost,) in costs_at_once(survey, epsilon, delta).items()}  # fmt: skip
+    else:
+        terms, rates = f"rho={short(noise.rho(moved_squared(survey)))}", rho_by_weight(survey, noise.square)
+        costs = {data: f"rho {short(move * rates[data])}" for data, move in survey.sensitivities.items()}
+    moved = max(unit_sensitivities(survey), key=lambda unit: unit.l1 * unit.linf)
+    whole, largest = Fraction(moved.l1, resolution), Fraction(moved.linf, resolution)
+    spread = (
+        f"and one bin by at most {short(largest)}" if largest < whole else "and nothing says that one bin moves by less"
+    )
+    half = noise.half_width(Fraction(95, 100)) / resolution
+    wide = [
+        f"measure({terms})  gaussian noise of standard deviation {rounded(float(noise.scale) / resolution)}",
+        f"  noise moves a bin by {rounded(noise.mean() / resolution)} on average, and by at most {rounded(half)} with "
+        "probability 0.95",
+    ]
+    return [
+        *(widths or wide),
+        f"  one unit moves all bins by at most {short(whole)} together, {spread}",
+        *(f"  data set {data.name!r}: {cost}{often}" for data, cost in costs.items()),
+    ]
+
+
 def bias_lines(root: Node) -> list[str]:
     """What answers differ by that is no noise."""
     text = beside_noise(biases(root))
@@ -149,9 +185,11 @@ def published_lines(node: Node, noise: Mechanism) -> list[str]:
 
 def how_often(survey: Survey) -> str:
     """How often a measurement is charged: once, of parts that add up, or of windows for all of them or for each."""
-    if not any(isinstance(node, Window) and node.number is None for node in survey.steps):
+    if not any(node.many for node in survey.steps):
         times = max(map(survey.times, survey.sensitivities), default=Fraction(1))
         return f"; of the parts of the group {short(times)} are charged, the costliest" if times > 1 else ""
+    from wpinq.core.operators.window import each_is_charged
+
     return ", for each window that is asked for" if each_is_charged(survey) else ", for all windows"
 
 

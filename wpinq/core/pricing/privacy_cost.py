@@ -7,30 +7,33 @@ loses rho = S B / (2 sigma^2), for the sum of the squares of its moves is at mos
 A ledger that adds up epsilons and deltas has Gaussian noise at (epsilon, delta), both added up: what is asked at once
 needs noise 7% narrower so than by rho (`core/noise/gaussian_curve.py`).
 
+In rho each path and part pays its share of the movement. Epsilon and delta of what is asked at once are of the whole.
+
 Which noise is nearer to the truth follows from the plan, the unit and the amounts alone.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
+from wpinq.core.ledger import Cost
 from wpinq.core.ledger.privacy_filter import SHARE
 from wpinq.core.ledger.renyi import best_order, limit
-from wpinq.core.noise import DiscreteGaussian, Mechanism, mechanism
-from wpinq.core.noise.accuracy import epsilon_within, least
-from wpinq.core.noise.gaussian_curve import square_of
+from wpinq.core.noise import Mechanism, mechanism
 from wpinq.core.noise.geometric import LARGEST
-from wpinq.core.operators.window import Window
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.gaussian_price import moved_squared, refuse_windowed
-from wpinq.core.pricing.sensitivity import unit_sensitivities
-from wpinq.core.pricing.threshold import probability
+from wpinq.core.pricing.sensitivity import ledger_sensitivities, unit_sensitivities
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, decimal, exact, positive
+
+if TYPE_CHECKING:
+    from wpinq.core.plan.dataset import DataSet
 
 LAPLACE, GAUSSIAN, BEST = "geometric", "gaussian", "best"
 DIGITS = 8
@@ -59,13 +62,16 @@ class Payment:
         Raises:
             PlanError: There is no such mechanism, its scale is out of range, or the plan reads no protected source.
         """
+        if not (self.rho or self.delta):
+            return mechanism(self.noise, survey.scale(self.epsilon) * survey.root.resolution)
+        from wpinq.core.noise.gaussian import DiscreteGaussian  # few plans have this noise
+        from wpinq.core.noise.gaussian_curve import square_of
+
         if self.rho:
             return DiscreteGaussian(moved_squared(survey) / (2 * self.rho))
-        if self.delta:
-            refuse_windowed(survey)
-            bins = max(unit.l1 for unit in unit_sensitivities(survey))
-            return DiscreteGaussian(square_of(moved_squared(survey), bins, self.epsilon, self.delta))
-        return mechanism(self.noise, survey.scale(self.epsilon) * survey.root.resolution)
+        refuse_windowed(survey)
+        bins = max(unit.l1 for unit in unit_sensitivities(survey))
+        return DiscreteGaussian(square_of(moved_squared(survey), bins, self.epsilon, self.delta))
 
     def part(self, share: Fraction, call: str) -> Terms:
         """The terms of a part of what it buys."""
@@ -133,6 +139,8 @@ class Terms:
             return positive(self.epsilon, f"{self.call}(epsilon=...)")
         within, resolution = self._within, survey.root.resolution
         moved = survey.scale(Fraction(1)) * resolution
+        from wpinq.core.noise.accuracy import epsilon_within
+
         return epsilon_within(lambda scale: mechanism(self.mechanism, scale), moved, within * resolution, self._level)
 
     def _gaussian(self, survey: Survey) -> Payment:
@@ -170,7 +178,7 @@ class Terms:
             )
         epsilon, _ = self._promised
         laplace, gaussian = Payment(LAPLACE, epsilon), self._at_once(survey)
-        if not gaussian.rho and any(isinstance(node, Window) for node in survey.steps):
+        if not gaussian.rho and any(node.windows for node in survey.steps):
             return laplace
         half = [payment.buys(survey).half_width(self._level) for payment in (laplace, gaussian)]
         return laplace if half[0] <= half[1] else gaussian
@@ -233,6 +241,8 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _rho_within(moved: Fraction, within: Fraction, level: Fraction) -> Fraction:
     """The least rho, in four significant digits, for which a bin is within a distance of the truth."""
+    from wpinq.core.noise.accuracy import least
+    from wpinq.core.noise.gaussian import DiscreteGaussian
 
     def enough(rho: Fraction) -> bool:
         square = moved / (2 * rho)
@@ -242,3 +252,76 @@ def _rho_within(moved: Fraction, within: Fraction, level: Fraction) -> Fraction:
         raise PlanError(f"measure(confidence=...): {decimal(level)} is not strictly between 0 and 1; write 0.95, say.")
     wide = NormalDist().inv_cdf(min(max(float(1 + level) / 2, 0.5001), 1 - 1e-16))
     return least(enough, moved * Fraction(wide) ** 2 / (2 * within**2))
+
+
+def probability(delta: Amount, call: str) -> Fraction:
+    """Read a delta.
+
+    Raises:
+        ExactnessError: It is not strictly between 0 and 1.
+    """
+    number = positive(delta, call)
+    if number >= 1:
+        raise ExactnessError(f"{call}: {delta} is not below 1; delta is a small probability, for example 1e-6.")
+    return number
+
+
+def refuse_windowed(survey: Survey) -> None:
+    """Refuse Gaussian noise that costs a delta where each window is a question: windows would not be parallel.
+
+    Raises:
+        PlanError: There is a window; nothing was charged.
+    """
+    if any(node.windows for node in survey.steps):
+        raise PlanError(
+            "measure(mechanism='gaussian', delta=...): windows are charged as parts, which epsilon and delta of "
+            "Gaussian noise are not; take Laplace noise, or a ledger with accounting='renyi'. Nothing was charged."
+        )
+
+
+def moved_squared(survey: Survey) -> Fraction:
+    """The largest S B of a ledger: how far one unit moves all bins together, times one bin, in units of 1/resolution.
+
+    Raises:
+        PlanError: The plan reads no protected source.
+    """
+    survey.scale(Fraction(1))
+    return max(Fraction(unit.l1 * unit.linf) for unit in unit_sensitivities(survey))
+
+
+def rho_by_weight(survey: Survey, square: Fraction) -> dict[DataSet, Fraction]:
+    """For each data set the rho that it pays for Gaussian noise, for each weight by which one unit moves all bins.
+
+    A unit that moves by less than it could, through some paths or all of them, loses by convexity no more than that
+    part of the whole; so costs of paths and parts compose as epsilons do (`core/ledger/cost.py`). What several data
+    sets of a ledger pay together is of the sum of their movements.
+    """
+    units = ledger_sensitivities(survey)
+    whole: dict[str, Fraction] = defaultdict(Fraction)
+    for data, move in survey.sensitivities.items():
+        whole[data.ledger.identity] += move
+    rhos = {name: unit.l1 * unit.linf / (2 * square) / whole[name] for name, unit in units.items()}
+    return {data: rhos[data.ledger.identity] for data in survey.sensitivities}
+
+
+def gaussian_costs(survey: Survey, square: Fraction) -> dict[DataSet, list[Cost]]:
+    """What each data set pays for Gaussian noise, by path."""
+    rates = rho_by_weight(survey, square)
+    costs: dict[DataSet, list[Cost]] = defaultdict(list)
+    for (data, parts), move in survey.moves.items():
+        times = survey.times(data) if parts else Fraction(1)
+        costs[data].append(Cost(Fraction(0), under=parts, rho=move * rates[data], times=times))
+    return dict(costs)
+
+
+def costs_at_once(survey: Survey, epsilon: Fraction, delta: Fraction) -> dict[DataSet, list[Cost]]:
+    """What each data set pays for Gaussian noise of an epsilon and a delta: in each ledger both, by what moves.
+
+    It is of all that is asked at once, whatever paths and parts it goes through: a unit that moves a part by half of
+    what it moves in all loses more than half of epsilon at this delta, so these costs are added up over parts.
+    """
+    whole: dict[str, Fraction] = defaultdict(Fraction)
+    for data, move in survey.sensitivities.items():
+        whole[data.ledger.identity] += move
+    shares = {data: move / whole[data.ledger.identity] for data, move in survey.sensitivities.items()}
+    return {data: [Cost(epsilon * share, delta * share)] for data, share in shares.items()}

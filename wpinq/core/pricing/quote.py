@@ -19,22 +19,17 @@ from weakref import WeakSet
 
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Charge, Cost, Price, Request, merged, price_all, wording
-from wpinq.core.noise import FORMAT, DiscreteGaussian, Mechanism
-from wpinq.core.operators.window import Window
+from wpinq.core.noise import FORMAT, Mechanism, is_gaussian
 from wpinq.core.plan.node import Node, holding, steps
 from wpinq.core.plan.phrase import phrase, shortened
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.explain import bias_lines, cost_lines, how_often, published_lines
-from wpinq.core.pricing.gaussian_price import costs_at_once, gaussian_costs, gaussian_lines, moved_squared
-from wpinq.core.pricing.privacy_cost import Payment
+from wpinq.core.pricing.privacy_cost import Payment, costs_at_once, gaussian_costs, moved_squared
 from wpinq.core.pricing.sensitivity import ledger_sensitivities
 from wpinq.core.records import values
 from wpinq.core.records.fields import Field, encode
 from wpinq.core.runs.epochs import Epochs
-from wpinq.core.runs.key_recovery import refuse_unnamed
 from wpinq.errors import LedgerError, PlanError
 from wpinq.exact import decimal
-from wpinq.html.parts import framed, lines, text
 
 if TYPE_CHECKING:
     from wpinq.core.plan.dataset import DataSet
@@ -106,12 +101,12 @@ class Quote(Generic[C_co]):
     @property
     def gaussian(self) -> bool:
         """Whether its noise is Gaussian."""
-        return isinstance(self.mechanism, DiscreteGaussian)
+        return is_gaussian(self.mechanism)
 
     @property
     def at_once(self) -> bool:
         """Whether it is answered as soon as it is charged; not where a window or an epoch has to close first."""
-        windows = any(isinstance(node, Window) and node.number is None for node in steps(self.node))
+        windows = any(node.many for node in steps(self.node))
         return self.epochs is None and not windows
 
     @property
@@ -173,6 +168,8 @@ class Quote(Generic[C_co]):
         Raises:
             PlanError: See `insist` and `refuse_unnamed`.
         """
+        from wpinq.core.pricing.threshold import refuse_unnamed
+
         refuse_unnamed(self.node, what)
         question = blake2b(encode(self.key, what, delta), digest_size=32).hexdigest()
         further = [
@@ -197,6 +194,8 @@ class Quote(Generic[C_co]):
         return _known(replace(self, **changes))
 
     def __str__(self) -> str:
+        from wpinq.core.pricing.explain import bias_lines, cost_lines, gaussian_lines, how_often, published_lines
+
         survey, widths = Survey.of(self.node), self._widths()
         often = how_often(survey)
         if self.gaussian:
@@ -224,6 +223,8 @@ class Quote(Generic[C_co]):
         return str(self)
 
     def _repr_html_(self) -> str:
+        from wpinq.html.parts import framed, lines, text
+
         return framed("Quote", lines(str(self).splitlines()), text("A quote charges nothing; measure(quote=...) does."))
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -267,7 +268,7 @@ def price(
     label, who = wording(name, f"{call}(name=...)"), wording(analyst, f"{call}(analyst=...)")
     for step in survey.steps:
         holding(step)
-    gaussian = noise if isinstance(noise, DiscreteGaussian) else None
+    gaussian = noise if is_gaussian(noise) else None
     node = survey.root
     scale = gaussian.scale / node.resolution if gaussian else survey.scale(epsilon)
     fields = (*fields, gaussian.square) if gaussian else fields

@@ -78,3 +78,11 @@ def epsilon_left(node: Node) -> Fraction:
     """Epsilon that is left for one measurement of a plan over data sets of one ledger."""
     (unit,), ledger = unit_sensitivities(node), sources(node)[0].ledger
     return ledger.remaining(Fraction(unit.l1, unit.linf))
+
+
+def l1_sensitivity(survey: Survey) -> int:
+    """The largest L1 sensitivity of a data set, in units of 1/resolution, rounded up: the change that costs epsilon.
+
+    For pure differential privacy it suffices: a unit of two data sets of one ledger loses the sum of both charges.
+    """
+    return max(math.ceil(move * survey.root.resolution) for move in survey.sensitivities.values())

@@ -8,13 +8,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from wpinq.core.records.schema import Schema
-from wpinq.errors import SourceError
+from wpinq.errors import EngineError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import polars as pl
+
+
+class DamagedError(EngineError):
+    """What this process had written to read it again is not as it was written; it was removed, and is made anew."""
 
 
 class Steady(Enum):

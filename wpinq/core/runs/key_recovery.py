@@ -9,8 +9,10 @@ bins themselves, as it does for numbers of slices.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -19,35 +21,24 @@ from wpinq.core.operators.contribution.unit_key import ByUnit
 from wpinq.core.operators.distinct import Distinct
 from wpinq.core.operators.shave import Shave, ShaveBy
 from wpinq.core.plan.forms import Linear, Unary
-from wpinq.core.plan.node import Node, Record, Weighted, fingerprints, sources, steps
+from wpinq.core.plan.node import Node, Record, Weighted, sources, steps
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.shapes import Shape, Stateless
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities
+from wpinq.core.records.schema import Schema
 from wpinq.core.runs.run import compute
-from wpinq.core.state.histogram import is_steps
-from wpinq.core.state.table import Ids, Table, combine
+from wpinq.core.state.histogram import Histogram, is_steps
+from wpinq.core.state.table import Ids, Table, Weights, combine
 from wpinq.errors import EngineError, PlanError
 
+BINS_PER_LOT = 1 << 20
+"""Bins that are processed at once."""
+
+Bins: TypeAlias = tuple["Ids | Weights", Ids, Weights]
+"""What is needed to name bins (integers or identities), their identities, their true weights."""
 CHANGED = "release: the source gave other records when it was read again; protect a copy of it."
-
-
-def refuse_unnamed(node: Node, call: str) -> None:
-    """Refuse a plan whose bins could not be named later: they are named by a second run, which needs a fingerprint.
-
-    Raises:
-        PlanError: The plan has no fingerprint; nothing was charged.
-    """
-    digests = fingerprints(node)
-    if digests[node] is not None or is_steps(node.schema):
-        return
-    step = next(item for item, digest in digests.items() if digest is None)
-    raise PlanError(
-        f"{call}: the bins are named by computing the plan once more, and the function of {step.title} has no "
-        "fingerprint: it holds or looks at something that may be another thing by then, such as an object of a class. "
-        "Give the bins with keys= of release or sql, or write the function of plain values. Nothing was charged."
-    )
 
 
 def named(node: Node, ids: Ids) -> pl.DataFrame:
@@ -132,3 +123,33 @@ class Tap(Unary):
         position = places.lookup(identities(written, self.schema.expanded(), self.key))
         self.seen.append(written.with_columns(pl.Series("\0place", position)).filter(pl.col("\0place") > 0))
         return Batch.empty(batch.schema)
+
+
+def present(histogram: Histogram, node: Node) -> Iterator[Bins]:
+    """All bins of non-zero weight, in lots, in an order that follows from the histogram alone."""
+    ids, _ = histogram.content()
+    if not is_steps(node.schema):
+        for first in range(0, len(ids), BINS_PER_LOT):
+            some = ids[first : first + BINS_PER_LOT]
+            yield some, some, histogram.lookup(pl.DataFrame(), some)
+        return
+    starts, ends = ids.view(np.int64)[:, 0], ids.view(np.int64)[:, 1]
+    past = np.cumsum(ends - starts)
+    for first in range(0, int(past[-1]) if len(past) else 0, BINS_PER_LOT):
+        number = np.arange(first, min(first + BINS_PER_LOT, int(past[-1])))
+        piece = np.searchsorted(past, number, "right")
+        integers: Weights = (ends[piece] - (past[piece] - number)).astype(np.int64)
+        frame = pl.DataFrame({node.schema.names[0]: integers})
+        yield (
+            integers,
+            identities(frame, node.schema.expanded(), sources(node)[0].identity_key),
+            histogram.lookup(frame, ids),
+        )
+
+
+def names_of(node: Node, chosen: list[Ids | Weights]) -> pl.DataFrame:
+    """The bins that were chosen, as columns."""
+    schema: Schema = node.schema
+    if is_steps(schema):
+        return pl.DataFrame({schema.names[0]: np.concatenate([np.empty(0, np.int64), *chosen])})
+    return named(node, np.concatenate([np.empty((0, 2), np.uint64), *chosen]))

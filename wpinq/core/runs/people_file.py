@@ -33,8 +33,9 @@ import polars as pl
 from wpinq.core.ledger.file import PEOPLE
 from wpinq.core.ledger.versions import Pin
 from wpinq.core.records.fields import encode
+from wpinq.core.records.reader import DamagedError
 from wpinq.core.runs.people_parts import Column, Part
-from wpinq.errors import EngineError, SourceError, installed
+from wpinq.errors import SourceError, installed
 from wpinq.storage import opened, sealed, settle
 
 if TYPE_CHECKING:
@@ -50,10 +51,6 @@ PIECE = 1 << 24
 
 Place = tuple[int, int, int]
 """A content: the number of its first piece, where that begins, and its bytes."""
-
-
-class DamagedError(EngineError):
-    """A file of an index is not as it was written; it was removed."""
 
 
 class PeopleFile:

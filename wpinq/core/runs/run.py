@@ -11,8 +11,7 @@ from weakref import WeakSet
 from wpinq.core.engines import select
 from wpinq.core.engines.job import Engine, Job
 from wpinq.core.plan.node import Node, sources
-from wpinq.core.runs.people_file import DamagedError
-from wpinq.core.runs.people_index import indexed
+from wpinq.core.records.reader import DamagedError
 from wpinq.errors import EngineError
 from wpinq.progress.bars import bar
 
@@ -107,6 +106,15 @@ def _one_run(query: PendingQuery, waiting: Iterable[PendingQuery]) -> dict[Node,
         every.setdefault(item.node, []).append(item)
     fair = (node for nodes in zip_longest(*turns.values()) for node in nodes if node is not None)
     return {node: every[node] for node in (query.node, *islice(fair, TOGETHER - 1))}
+
+
+def indexed(roots: Sequence[Node]) -> list[Node]:
+    """Plans that read what is held of people, where they are about people; see `people_index.py`."""
+    if all(data.unit.column is None for root in roots for data in sources(root)):
+        return list(roots)
+    from wpinq.core.runs import people_index
+
+    return people_index.indexed(roots)
 
 
 def answer(answers: Iterable[tuple[PendingQuery, Histogram, int]]) -> None:

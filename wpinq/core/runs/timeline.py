@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from wpinq.core.operators.contribution.unit_key import origin
 from wpinq.core.operators.partition import Part
 from wpinq.core.operators.window import Window, linear, parallel
 from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.node import Node, Source, fingerprints, sources
+from wpinq.core.plan.node import Node, Source, fingerprints
 from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.shapes import Read, Shape
 from wpinq.core.records.log import Closed, Log
@@ -42,23 +42,6 @@ class Timeline(Log):
                 del self.versions[epoch]
 
 
-def live_log(root: Node) -> Timeline | None:
-    """What the live source of a plan was sent, if it has one.
-
-    Raises:
-        PlanError: It has several, which do not share their epochs.
-    """
-    return log_of(sources(root))
-
-
-def log_of(read: Iterable[DataSet]) -> Timeline | None:
-    """The live source among some data sets; see `live_log`."""
-    result = [data.reader for data in read if isinstance(data.reader, Timeline)]
-    if len(result) > 1:
-        raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
-    return result[0] if result else None
-
-
 def name_of(root: Node) -> Hashable:
     """Tells a plan from others that are kept up to date."""
     return fingerprints(root)[root] or id(root)
@@ -76,19 +59,6 @@ def refuse_forgotten(log: Timeline, root: Node) -> None:
         raise PlanError(
             f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
             "before that, or windows, or give live(keep=...) more."
-        )
-
-
-def refuse_windows(walk: Iterable[Node], call: str) -> None:
-    """Refuse a plan that has an answer for each window.
-
-    Raises:
-        PlanError: It has.
-    """
-    if any(isinstance(node, Window) and node.number is None for node in walk):
-        raise PlanError(
-            f"{call}: there would be an answer for each window. Measurements, counts, sums and means have one, "
-            ".at(time); for others use partition(...) by hour or day, whose parts cost as one."
         )
 
 

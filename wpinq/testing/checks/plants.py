@@ -91,7 +91,7 @@ PLANTS = {
         "        return weights[0].cast(self.held.column) * finer", "stability, as computed"),
     "a threshold for narrower noise": Plant(
         "thresholds of Gaussian noise are those of another variance", "core/noise/threshold.py",
-        "        return gaussian_tails.tail_bounds, noise.square", "        return gaussian_tails.tail_bounds, noise.square * 3 / 4", "delta of a threshold"),
+        "        return gaussian_bounds, noise.square", "        return gaussian_bounds, noise.square * 3 / 4", "delta of a threshold"),
     "coins of the wrong law": Plant(
         "a key that is behind is taken with another chance", "core/noise/exponential.py",
         "return Threshold(self.rate * loss, odds=False)", "return Threshold(self.rate * loss, odds=True)", "law of choices"),

@@ -22,7 +22,6 @@ from wpinq.core.engines.job import Job
 from wpinq.core.engines.linear import Linear, StepBatches
 from wpinq.core.engines.matching import match
 from wpinq.core.engines.reading import until_failure
-from wpinq.core.engines.threads import state_of
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Keyed, Read
 from wpinq.core.records.batch import Batch
@@ -140,6 +139,8 @@ class Lowering:
             for port, up in enumerate(ups)
         ]
         threads = None if self.eager else cores()
+        from wpinq.core.engines.threads import state_of  # many plans have no step with a state
+
         make = partial(state_of, shape, self.job.key, threads, self.plan.size)
         guard = partial(self.job.failure.guard, node.title)
         logic = _builder(lambda: _Step(guard, make(), follows, self._count, eager=self.eager))

@@ -25,7 +25,6 @@ from wpinq.exact import Amount
 from wpinq.failures import redacted
 from wpinq.sources import Columns, open_source
 from wpinq.sources.form import Words, declared_form
-from wpinq.sources.opening import opening
 
 if TYPE_CHECKING:
     from wpinq.core.ledger.budget import Budget
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from wpinq.core.operators.contribution.preprocess import Before
     from wpinq.core.records.reader import Reader
     from wpinq.core.records.schema import Schema
+    from wpinq.sources.opening import Opening
 
 
 WORD = NAME | NOTHING
@@ -192,10 +192,7 @@ def protect(
     _check_index(index, unit, engine, lasting=lasting)
 
     first = _first(reader.schema, unit, where, derive)  # mistakes show before a ledger is made
-    if weight is not None:
-        from wpinq.core.operators.contribution.weight import weights
-
-        weights(reader.schema if first is None else first.schema, weight, max_weight)
+    _check_weight(reader.schema if first is None else first.schema, weight, max_weight)
     if isinstance(ledger, Ledger):
         book = ledger.of_table(label, unit.whom, terms, shared=led is not None)
     else:
@@ -208,12 +205,21 @@ def protect(
         reader, book, book.name if name is None and led is None else label, _version(declared, reader, led), unit,
         lasting=lasting, reading=reading, repeat=repeat, indexes=reader if index else index,
         before=first.said if first else (), engine=engine,
-        opened=None if led is not None else opening(source, columns, words, reader),
+        opened=None if led is not None else _opening(source, columns, words, reader),
     ), ask=declared is None)  # fmt: skip
     records = Source(data) if first is None else first.over(Source(data))
     if first is not None and unit.choice is not None:
         records = _chosen(records, first, data, unit.choice)
     return Collection(_weighed(records, unit, weight, max_weight))
+
+
+def _opening(source: object, columns: Columns, words: Words, reader: Reader) -> Opening | None:
+    """What another process must know to open the same files."""
+    if not isinstance(source, (str, Path)):
+        return None
+    from wpinq.sources.opening import opening
+
+    return opening(source, columns, words, reader)
 
 
 def _first(schema: Schema, unit: Unit, where: object, derive: Mapping[str, object] | None) -> Before | None:
@@ -223,6 +229,13 @@ def _first(schema: Schema, unit: Unit, where: object, derive: Mapping[str, objec
     from wpinq.core.operators.contribution.preprocess import before
 
     return before(schema, unit, where, derive, "protect")
+
+
+def _check_weight(schema: Schema, weight: str | None, max_weight: Amount) -> None:
+    if weight is not None:
+        from wpinq.core.operators.contribution.weight import weights
+
+        weights(schema, weight, max_weight)
 
 
 def _weighed(records: Node, unit: Unit, weight: str | None, max_weight: Amount) -> Node:

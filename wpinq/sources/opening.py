@@ -17,13 +17,13 @@ Opening: TypeAlias = Mapping[str, Any]
 CHANGED = "{}: is not the same for all processes; was it changed just now?"
 
 
-def opening(source: object, columns: Columns, words: Words, reader: Reader) -> Opening | None:
+def opening(source: str | Path, columns: Columns, words: Words, reader: Reader) -> Opening | None:
     """What another process must know to open a source that was opened here.
 
     Returns:
         Plain values; None where the source is no files, whose state all processes can compare.
     """
-    if not isinstance(source, (str, Path)) or reader.steady is not Steady.FILES:
+    if reader.steady is not Steady.FILES:
         return None
     named = None if columns is None else [[name, _word(columns, name)] for name in columns]
     return {

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from wpinq import testing
 from wpinq.collection import Collection
 from wpinq.core.engines import local, reference, select
-from wpinq.core.engines.common_subplans import needed_columns, representatives
-from wpinq.core.engines.job import Job
+from wpinq.core.engines.job import Job, needed_columns, representatives
 from wpinq.core.engines.shards import split
 from wpinq.core.engines.shuffle import stages
 from wpinq.core.operators.resolution import fit_noise, record_ids

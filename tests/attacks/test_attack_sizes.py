@@ -12,11 +12,12 @@ from wpinq.apps.remote import grammar
 from wpinq.apps.serve.config import Limits
 from wpinq.apps.serve.plans import collection, insist_on_gain, insist_on_limits
 from wpinq.core.engines.linear import Linear, _few
-from wpinq.core.functions import bind, sizes
+from wpinq.core.functions import bind
 from wpinq.core.functions.expressions import Expressions
 from wpinq.core.functions.sql.bind import columns, parsed, translator
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.functions.traced.expression import Expression
+from wpinq.core.functions.tree import question_size
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.stability import sensitivities
 from wpinq.core.records.batch import Batch
@@ -64,7 +65,7 @@ def test_a_chain_whose_parts_lie_one_in_the_other_is_refused_where_it_would_take
 
 def test_a_size_is_the_number_of_nodes_that_are_made():
     schema = Schema.of(t=Kind.TEXT, n=Kind.INT, x=Kind.FLOAT)
-    with sizes.question_size():
+    with question_size():
         for text in ("nullif(t, 'a')", "(n % 7) / 3", "greatest(n, n + 1, x)", "x / 3 / n", "- (- (- (n)))"):
             term = translator(columns(schema, "map"), "map").term(parsed(text, "map")[0])
             assert term.size == nodes(term.value.expr), text

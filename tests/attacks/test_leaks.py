@@ -25,8 +25,8 @@ from depth import deep, thin
 
 import wpinq
 from wpinq.core.engines import shards
-from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.installed import installed
+from wpinq.core.engines.job import Lowered
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.operators.slices import RangedSlices, Slices
 from wpinq.core.records.batch import Batch
@@ -154,9 +154,9 @@ def broken(monkeypatch):
         new = classmethod(instead) if isinstance(raw, classmethod) else instead
         monkeypatch.setattr(owner, name, new)
         if owner is shards and installed():
-            from wpinq.core.engines.bytewax import edges
+            from wpinq.core.engines.bytewax import flow
 
-            monkeypatch.setattr(edges, "split", new)
+            monkeypatch.setattr(flow, "split", new)
 
     return call
 

@@ -21,7 +21,7 @@ import polars as pl
 
 import wpinq
 from wpinq.core.engines import reading
-from wpinq.core.engines.common_subplans import needed_columns, representatives
+from wpinq.core.engines.job import needed_columns, representatives
 from wpinq.core.noise import Words, mechanism
 from wpinq.core.plan.node import Node, steps
 from wpinq.core.plan.shapes import Keyed, Read, Stateless

@@ -13,8 +13,7 @@ from depth import thin
 
 import wpinq
 from wpinq.core.engines import local, shards, threads
-from wpinq.core.engines.common_subplans import Lowered
-from wpinq.core.engines.job import Job
+from wpinq.core.engines.job import Job, Lowered
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.operators.slices import Thicknesses

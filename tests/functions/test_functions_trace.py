@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from wpinq.core.functions import Dropped, bind
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.functions.traced.rules import PYTHON, RULES, Rule
-from wpinq.core.functions.traced.standin import Standin
-from wpinq.core.functions.traced.trace import Formula
+from wpinq.core.functions.traced.trace import Formula, Standin
 from wpinq.core.functions.tree import Node
 from wpinq.core.records.kinds import read, series, write
 from wpinq.core.records.schema import Kind, Schema

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from wpinq.apps.scripts.script import rehearsed
-from wpinq.core.functions.isolate import each, one_thread
-from wpinq.core.functions.quiet import OUT, dropping
+from wpinq.core.functions.isolate import OUT, dropping, each, one_thread
 from wpinq.errors import EngineError
 
 

@@ -5,14 +5,14 @@ import pytest
 from attacks.fuzz.lengths import nodes
 from attacks.fuzz.shapes import HOLE, SHAPES
 
-from wpinq.core.functions import bind, operations, sizes
+from wpinq.core.functions import bind, operations
 from wpinq.core.functions.admit import admit
 from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.sql.bind import columns, parsed, translator
 from wpinq.core.functions.traced.expression import Expression
 from wpinq.core.functions.traced.rules import RULES
 from wpinq.core.functions.traced.trace import Formula
-from wpinq.core.functions.tree import Node, col, lit, none_null, of_all, walk, when
+from wpinq.core.functions.tree import Node, col, lit, none_null, of_all, question_size, walk, when
 from wpinq.core.records.schema import Kind, Schema
 
 SCHEMA = Schema.of(
@@ -41,7 +41,7 @@ def checked(made):
 @pytest.mark.parametrize("kind", SHAPES)
 def test_a_tree_of_sql_is_what_polars_makes(kind):
     translate = translator(columns(SCHEMA, "map"), "map")
-    with sizes.question_size():
+    with question_size():
         for shape in SHAPES[kind]:
             made = translate.term(parsed(HOLE.sub(lambda hole: hole[1], shape), "map")[0]).value
             checked(made)

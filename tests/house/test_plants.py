@@ -49,6 +49,6 @@ def test_rooms_have_files_and_tests():
 
 
 def test_a_mutant_differs_by_one_expression():
-    found = mutants(ROOT, "wpinq/core/noise/digits.py")
+    found = mutants(ROOT, "wpinq/core/noise/words.py")
     assert len({one.source for one in found}) > 20
     assert any("low >> guard != high >> guard" in one.source for one in found)

@@ -399,7 +399,7 @@ def weights(source):
 @given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), st.integers(1, 4), max_size=8))
 def test_the_first_records_are_those_of_the_reference_engine(weights):
     from wpinq.core.operators.contribution.first import first
-    from wpinq.core.plan.rewrite import rewrite
+    from wpinq.core.plan.node import rewrite
 
     people = wpinq.protect([], budget=1, columns={"user": "text", "n": "integer"}, unit=wpinq.users("user", at_most=5))
     plan = people._then(rewrite(people._node, first))

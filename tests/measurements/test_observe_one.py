@@ -13,8 +13,8 @@ import pytest
 import wpinq
 from wpinq.core.kernels import LIB
 from wpinq.core.noise import DiscreteLaplace, GridLaplace, Words
-from wpinq.core.noise.digits import thresholds
 from wpinq.core.noise.geometric import number
+from wpinq.core.noise.words import thresholds
 from wpinq.core.records import identity, siphash
 from wpinq.errors import BinError
 

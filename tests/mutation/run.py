@@ -166,9 +166,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:
         copy = Copy(Path(place))
         if asked.smoke:
-            one = next(
-                one for one in mutants(ROOT, "wpinq/core/noise/digits.py") if "//" in one.what or "<" in one.what
-            )
+            one = next(one for one in mutants(ROOT, "wpinq/core/noise/words.py") if "//" in one.what or "<" in one.what)
             return work(copy, [("noise", one)], None) or show_plants(copy, [next(iter(PLANTS))])
         if asked.plants is not None:
             return 1 if show_plants(copy, [asked.plants] if asked.plants else list(PLANTS)) else 0

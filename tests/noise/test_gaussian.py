@@ -20,10 +20,10 @@ from scipy import stats
 from wpinq.core.kernels.bell import MARGIN
 from wpinq.core.noise import Words, gaussian
 from wpinq.core.noise.blocks import Blocks
-from wpinq.core.noise.digits import binary_places
 from wpinq.core.noise.gaussian import DiscreteGaussian, tables_of
 from wpinq.core.noise.gaussian_tails import tail_bounds
 from wpinq.core.noise.threshold import least_threshold
+from wpinq.core.noise.words import binary_places
 from wpinq.errors import PlanError
 
 N = 10**6

@@ -11,7 +11,7 @@ from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.core.noise.digits import WORD, Threshold, thresholds
+from wpinq.core.noise.words import WORD, Threshold, thresholds
 from wpinq.exact import exp_bounds
 
 SCALES = [

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import wpinq
 from wpinq.core.engines import local
-from wpinq.core.engines.common_subplans import Lowered
-from wpinq.core.engines.job import Job
+from wpinq.core.engines.job import Job, Lowered
 from wpinq.core.plan.person_bound import key_weight
 from wpinq.core.plan.stability import sensitivities
 from wpinq.testing import check_stability, evaluate

@@ -123,7 +123,7 @@ Section Law.
 Variable W : Z.
 Hypothesis W_some : (2 <= W)%Z.
 
-(** A threshold is the words of a probability: its first [n] are floor(W^n p), for every [n] (core/noise/digits.py). *)
+(** A threshold is the words of a probability: its first [n] are floor(W^n p), for every [n] (core/noise/words.py). *)
 Definition words_of (limit : nat -> Z) (p : Q) : Prop := of_words W limit /\ 0 <= p <= 1 /\
   forall n, inject_Z (first_words W limit 0 n) <= p * inject_Z (all W n) <= inject_Z (first_words W limit 0 n) + 1.
 Fixpoint expands (limits : list (nat -> Z)) (tail : nat -> Z) (x : Q) : Prop :=

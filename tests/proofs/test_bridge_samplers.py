@@ -11,9 +11,9 @@ from depth import deep
 
 from wpinq.core.noise import geometric
 from wpinq.core.noise.blocks import FIRST, Blocks
-from wpinq.core.noise.digits import WORD, Threshold, binary_places, thresholds
 from wpinq.core.noise.exponential import FIRST_COIN, PermuteAndFlip
 from wpinq.core.noise.selection import PartitionSelection
+from wpinq.core.noise.words import WORD, Threshold, binary_places, thresholds
 
 SCALES = [Fraction(1, 1000), Fraction(1, 45), Fraction(1, 3), Fraction(22, 7), Fraction(10**9), Fraction(2**57)]
 TRIALS = 64

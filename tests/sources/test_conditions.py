@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.core.engines.common_subplans import Lowered
-from wpinq.core.engines.job import Job
+from wpinq.core.engines.job import Job, Lowered
 from wpinq.core.functions import bind
 from wpinq.core.functions.tree import col
 from wpinq.core.plan.shapes import Read

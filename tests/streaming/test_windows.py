@@ -70,7 +70,7 @@ def _by_bytewax(rows):
 def test_a_window_is_what_the_reference_engine_says(weights, number):
     """Every weight lies in one window, a record without a time in none; negative times belong where floor puts them."""
     from wpinq.core.measurements.windows import _numbered
-    from wpinq.core.plan.rewrite import rewrite
+    from wpinq.core.plan.node import rewrite
 
     template = strategies.protected(fine=True, page="integer", minute="integer").window(60, at="minute")
     one = template._then(rewrite(template._node, lambda node: _numbered(number, node)))

@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any
 from wpinq.core.ledger.budget import allowances
 from wpinq.core.operators.contribution.sample import under
 from wpinq.core.operators.contribution.unit_key import Whole
-from wpinq.core.plan.node import Node, steps
-from wpinq.core.plan.rewrite import rewrite_all
+from wpinq.core.plan.node import Node, rewrite_all, steps
 from wpinq.core.plan.stability import Survey
 from wpinq.core.plan.unit import Choice
 from wpinq.errors import BudgetError, PlanError

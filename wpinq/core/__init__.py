@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from wpinq.core.functions.admit import GROWTH
     from wpinq.core.functions.bind import bind
     from wpinq.core.functions.function import Function
-    from wpinq.core.functions.quiet import dropping
-    from wpinq.core.functions.sizes import question_size, total_size
+    from wpinq.core.functions.isolate import dropping
     from wpinq.core.functions.sql.calls import listed
     from wpinq.core.functions.traced.columnar import Columnar
     from wpinq.core.functions.traced.expression import Expression
     from wpinq.core.functions.traced.trace import Formula
+    from wpinq.core.functions.tree import question_size, total_size
     from wpinq.core.ledger.accountant import Entry
     from wpinq.core.ledger.budget import Allowance, allowances, caps, code_of_row, left_line
     from wpinq.core.ledger.chain import Change
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from wpinq.core.operators.keys import keyed
     from wpinq.core.plan.dataset import DataSet
     from wpinq.core.plan.forms import Where
-    from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
+    from wpinq.core.plan.node import Node, Source, fingerprints, rewrite, sources, steps
     from wpinq.core.plan.phrase import biases
-    from wpinq.core.plan.rewrite import rewrite
     from wpinq.core.plan.stability import times_moved
     from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
     from wpinq.core.records.bins import bin_blocks, bin_frame
@@ -63,8 +62,8 @@ _NAMES = {
     "core.functions.bind": "bind",
     "core.functions.function": "Function",
     "core.functions.admit": "GROWTH",
-    "core.functions.quiet": "dropping",
-    "core.functions.sizes": "question_size total_size",
+    "core.functions.isolate": "dropping",
+    "core.functions.tree": "question_size total_size",
     "core.functions.sql.calls": "listed",
     "core.functions.traced.columnar": "Columnar",
     "core.functions.traced.expression": "Expression",
@@ -88,8 +87,7 @@ _NAMES = {
     "core.plan.phrase": "biases",
     "core.plan.dataset": "DataSet",
     "core.plan.forms": "Where",
-    "core.plan.node": "Node Source fingerprints sources steps",
-    "core.plan.rewrite": "rewrite",
+    "core.plan.node": "Node Source fingerprints rewrite sources steps",
     "core.plan.stability": "times_moved",
     "core.pricing.privacy_cost": "GAUSSIAN Terms",
     "core.records.bins": "bin_blocks bin_frame",

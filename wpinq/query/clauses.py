@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from wpinq.core.functions.sizes import copied
 from wpinq.core.functions.sql.bind import statement
 from wpinq.core.functions.sql.terms import shown, whole_number
+from wpinq.core.functions.tree import copied
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query.derived import CALL

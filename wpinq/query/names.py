@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wpinq.core.functions.sizes import copied
 from wpinq.core.functions.sql.terms import shown
+from wpinq.core.functions.tree import copied
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
 from wpinq.query.tables import Tables

@@ -14,10 +14,9 @@ from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from wpinq.collection import Collection
-from wpinq.core.functions.output_columns import named as uniquely
-from wpinq.core.functions.sizes import question_size
+from wpinq.core.functions.binding import named as uniquely
 from wpinq.core.functions.sql.terms import Term, shown
-from wpinq.core.functions.tree import col
+from wpinq.core.functions.tree import col, question_size
 from wpinq.core.operators.filter import after_bound
 from wpinq.core.plan.node import sources, steps
 from wpinq.core.plan.stability import Survey

@@ -28,7 +28,7 @@ from wpinq.apps.remote import grammar
 from wpinq.apps.remote.pricing import priced, priced_sql
 from wpinq.apps.serve import plans
 from wpinq.apps.serve.config import Limits
-from wpinq.core.functions import expressions, sizes
+from wpinq.core.functions import expressions
 from wpinq.core.functions import tree as trees
 from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.plan.node import Node
@@ -62,7 +62,7 @@ class Meter:
 
     def made(self, found: int, told: int | None, what: str) -> None:
         """Note an expression, and the size that was counted before it was made."""
-        if found > sizes.MOST or (told is not None and found != told):
+        if found > trees.MOST or (told is not None and found != told):
             raise ExceededError(f"{what}: {found:,} nodes are made, and {told} were counted")
 
     @contextmanager
@@ -75,14 +75,14 @@ class Meter:
             result = translated(translator, node)
             self.made(nodes(result.value.expr), result.size, result.text)
             self.whole += result.size * first
-            if self.whole > sizes.TOGETHER + sizes.MOST:
+            if self.whole > trees.TOGETHER + trees.MOST:
                 raise ExceededError(f"{self.whole:,} nodes of one question are made")
             return result
 
         def bound(part: pl.Expr | trees.Node, call: str) -> Any:
             made = tree(part, call)
             self.nodes += nodes(made.expr)
-            if self.nodes > 3 * sizes.TOGETHER:  # a count binds what it counts twice: where it is NULL, and its groups
+            if self.nodes > 3 * trees.TOGETHER:  # a count binds what it counts twice: where it is NULL, and its groups
                 raise ExceededError(f"{self.nodes:,} nodes are bound")
             return made
 
@@ -189,7 +189,7 @@ def traced(rng: random.Random) -> tuple[str, Any]:
     def ask() -> None:
         made = tables()["v"].map(scope["made"])
         for node in getattr(made._node, "nodes", ()) or getattr(getattr(made._node, "function", None), "nodes", ()):
-            if nodes(node.value_tree.expr) > sizes.MOST:
+            if nodes(node.value_tree.expr) > trees.MOST:
                 raise ExceededError(f"a traced function has {nodes(node.value_tree.expr):,} nodes")
         made.quote(epsilon=1)
 
@@ -264,7 +264,7 @@ def judge(case: tuple[str, Any]) -> list[str]:
 
 def unsized() -> list[Any]:
     """Nothing is refused for its size."""
-    return [patch.object(sizes, "insist", lambda *_: None)]
+    return [patch.object(trees, "insist", lambda *_: None)]
 
 
 def alone() -> list[Any]:
@@ -280,7 +280,7 @@ def alone() -> list[Any]:
 
 def together() -> list[Any]:
     """Each expression is counted, and not all of them."""
-    return [patch.object(sizes.Total, "add", lambda *_: None)]
+    return [patch.object(trees.Total, "add", lambda *_: None)]
 
 
 def product() -> list[Any]:

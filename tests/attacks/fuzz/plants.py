@@ -20,7 +20,7 @@ import polars as pl
 from attacks.fuzz.plant import Plant
 from attacks.fuzz.plants_versions import content_refuses_names, equal_content
 
-from wpinq.core.engines import common_subplans
+from wpinq.core.engines import job
 from wpinq.core.functions import expressions, plain
 from wpinq.core.functions.covering import covered
 from wpinq.core.ledger import charge_all, distinct
@@ -142,7 +142,7 @@ def same_version() -> list[Any]:
         return {node: first.setdefault(digest or id(node), node) for node, digest in plan.fingerprints(*roots).items()}
 
     return [
-        patch.object(common_subplans, "representatives", alike),
+        patch.object(job, "representatives", alike),
         patch.object(DataSet, "covered", property(lambda self: (self.name, self.version, self.reader.schema))),
     ]
 

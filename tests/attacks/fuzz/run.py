@@ -19,8 +19,7 @@ from attacks.fuzz.names import NAMES
 from default_engine import flow
 
 import wpinq
-from wpinq.core.engines.common_subplans import Lowered
-from wpinq.core.engines.job import Job
+from wpinq.core.engines.job import Job, Lowered
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.continual import EveryEpoch

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from wpinq.core.engines.common_subplans import Lowered
-from wpinq.core.engines.job import FlowItem, Job
+from wpinq.core.engines.job import FlowItem, Job, Lowered
 from wpinq.core.engines.linear import Linear, StepBatches
 from wpinq.core.engines.matching import match
 from wpinq.core.engines.reading import until_failure

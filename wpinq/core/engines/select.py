@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.installed import installed
-from wpinq.core.engines.job import Job, Live
+from wpinq.core.engines.job import Job, Live, Lowered
 from wpinq.core.engines.reading import THREADED
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node

@@ -17,17 +17,24 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from wpinq.core.functions.binding import Binding, match
+from wpinq.core.functions.binding import (
+    Binding,
+    Declared,
+    columns_code,
+    columns_of,
+    match,
+    named,
+    projection_code,
+    shape,
+)
 from wpinq.core.functions.code.bytecode import arity, readable, steps_of, yields
 from wpinq.core.functions.code.capture import Captured, capture
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.function import Function
 from wpinq.core.functions.isolate import each
-from wpinq.core.functions.output_columns import Declared, columns_code, columns_of, named, projection_code, shape
 from wpinq.core.functions.plain import Many, Plain
-from wpinq.core.functions.traced.columnar import Columnar, columns_read, projected
+from wpinq.core.functions.traced.columnar import Columnar, agrees, columns_read, projected
 from wpinq.core.functions.traced.expression import Expression, Untraced
-from wpinq.core.functions.traced.probe import agrees
 from wpinq.core.functions.traced.trace import Formula, trace
 from wpinq.core.functions.tree import Node, col
 from wpinq.core.functions.versioned import Versioned

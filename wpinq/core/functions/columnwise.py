@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.core.functions.function import Dropped, Function
-from wpinq.core.functions.traced.columnar import truthful
-from wpinq.core.functions.traced.probe import ROW
+from wpinq.core.functions.traced.columnar import ROW, truthful
 from wpinq.core.records.kinds import plain_record, read, series
 from wpinq.core.records.schema import in_columns
 from wpinq.errors import PlanError

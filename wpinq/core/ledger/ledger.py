@@ -24,9 +24,8 @@ from wpinq.core.ledger.open import Asked, check_place, joined, ledger_exists, op
 from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.side import SideTable
-from wpinq.core.ledger.state import LedgerState, Seal
 from wpinq.core.ledger.store import Store
-from wpinq.core.ledger.transaction import Transaction, compared, refuse_closed
+from wpinq.core.ledger.transaction import LedgerState, Seal, Transaction, compared, refuse_closed
 from wpinq.core.ledger.versions import Pin, state_code
 from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive

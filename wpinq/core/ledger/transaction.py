@@ -3,27 +3,30 @@
 An act is one transaction: what it stages is written at its end, all of it or nothing, with one new head. Rows of one
 act say so (`act`, the number of the first), so that a head that is behind by one act is known for what it is: that of
 a process that was killed in between.
+
+The state of a ledger at one moment: what it promises, what was spent, and its last row.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wpinq.core.ledger import chain
 from wpinq.core.ledger.accountant import Accountant, Entry
 from wpinq.core.ledger.chain import Change, RefusedError, Row
 from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.checkpoint import EVERY
-from wpinq.core.ledger.cost import ZERO, write_amount
+from wpinq.core.ledger.cost import ZERO, Composition, write_amount
+from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.replay import caught_up, replayed
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.side import MEANWHILE, SideTable, Turn
-from wpinq.core.ledger.state import LedgerState, Seal
 from wpinq.core.ledger.store import Pages
 from wpinq.core.ledger.versions import Pin, name_of
 from wpinq.core.records.fields import encode
@@ -32,6 +35,57 @@ from wpinq.exact import decimal
 
 if TYPE_CHECKING:
     import psycopg
+
+
+class Seal(NamedTuple):
+    """The digest of what a question about a version was answered from."""
+
+    question: str
+    version: str
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """A ledger as one transaction read it; what others charge later does not change it.
+
+    Attributes:
+        name: The data set.
+        unit: The privacy unit and its bound.
+        promise: What it promises in all, and how charges are added up.
+        spent: What was spent, in each sum that it keeps.
+        questions: What was spent by name of the question: epsilon, or divergence where these are kept.
+        rows: How many rows it has.
+        code: The code of the last row, which covers all rows before it, in hexadecimal digits; empty without rows.
+    """
+
+    name: str
+    unit: str
+    promise: Promise
+    spent: Composition
+    questions: Mapping[str, Fraction]
+    rows: int
+    code: str
+
+    @classmethod
+    def of(cls, accountant: Accountant) -> LedgerState:
+        """What an accountant holds now."""
+        last = accountant.last
+        return cls(
+            accountant.name, accountant.people, accountant.promise, accountant.spent.including(()),
+            dict(accountant.spent_on()), last.number if last else 0, last.mac.hex() if last else "",
+        )  # fmt: skip
+
+    @property
+    def left(self) -> Fraction:
+        """Epsilon that one more question may cost, whatever its noise."""
+        return self.promise.left(self.spent)
+
+    @property
+    def told(self) -> str:
+        """What charges add up to, for people, where divergences are added up too."""
+        return self.promise.told(self.spent)
+
 
 CLOSED = (
     "this version of the data is closed: what was measured before cannot be reproduced from the data as they are now."

@@ -31,8 +31,7 @@ from wpinq.core.noise.gaussian_curve import shift_of, square_of
 from wpinq.core.noise.threshold import refuse_other_law
 from wpinq.core.operators.contribution.first import First, first
 from wpinq.core.operators.window import combines_records
-from wpinq.core.plan.node import Node, Source
-from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.node import Node, Source, rewrite
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.explain import show_measured
 from wpinq.core.pricing.privacy_cost import GAUSSIAN, Payment, moved_squared

@@ -25,8 +25,7 @@ from wpinq.core.noise import mechanism
 from wpinq.core.noise.counting_tree import FORM
 from wpinq.core.noise.tails import lasting_threshold, share_at
 from wpinq.core.operators.contribution.first import first
-from wpinq.core.plan.node import Node
-from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.node import Node, rewrite
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote, price
 from wpinq.core.pricing.sensitivity import unit_sensitivities

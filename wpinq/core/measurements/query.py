@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import charge_all, distinct
-from wpinq.core.ledger.state import Seal
+from wpinq.core.ledger.transaction import Seal
 from wpinq.core.noise import MODULUS, Words, histogram_digest
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.recharge import announce

@@ -11,8 +11,7 @@ from wpinq.core.measurements.measurement import Measurement, quoted
 from wpinq.core.measurements.query import commit
 from wpinq.core.measurements.times import Moment, Times
 from wpinq.core.operators.window import Window, each_is_charged
-from wpinq.core.plan.node import Node, steps
-from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.node import Node, rewrite, steps
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.runs.epochs import log_of

@@ -11,7 +11,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.core.noise.digits import WORD, binary_places
+from wpinq.core.noise.words import WORD, binary_places
 from wpinq.exact import exp_bounds
 
 FIRST = 32

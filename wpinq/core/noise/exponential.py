@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.core.noise.digits import WORD, Threshold
-from wpinq.core.noise.words import WordSource, checked
+from wpinq.core.noise.words import WORD, Threshold, WordSource, checked
 
 ORDER, FIRST_COIN = 0, 1
 _NEVER = 45

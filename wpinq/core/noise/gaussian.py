@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from wpinq.core.kernels import LIB
 from wpinq.core.kernels.bell import ACCEPTED, MARGIN, OPEN, REJECTED, Tables, bell
 from wpinq.core.noise.blocks import Blocks
-from wpinq.core.noise.digits import binary_places
 from wpinq.core.noise.gaussian_tails import half_width, mean_size, second_moment
 from wpinq.core.noise.geometric import LARGEST, SMALLEST, number
-from wpinq.core.noise.words import Words, WordSource, checked, pieces
+from wpinq.core.noise.words import Words, WordSource, binary_places, checked, pieces
 from wpinq.errors import PlanError
 
 ROUNDS = 64

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.core.kernels import LIB, digit
-from wpinq.core.noise.digits import Threshold, thresholds
-from wpinq.core.noise.words import Words, WordSource, checked, pieces
+from wpinq.core.noise.words import Threshold, Words, WordSource, checked, pieces, thresholds
 from wpinq.errors import PlanError
 from wpinq.exact import exp_bounds
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.core.noise.digits import WORD
-from wpinq.core.noise.words import WordSource, checked
+from wpinq.core.noise.words import WORD, WordSource, checked
 from wpinq.exact import exp_bounds
 
 _GUARD = 64

@@ -24,8 +24,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from wpinq.core.noise.digits import WORD, Threshold
-from wpinq.core.noise.words import WordSource, checked
+from wpinq.core.noise.words import WORD, Threshold, WordSource, checked
 from wpinq.exact import exp_bounds
 
 FINE = 4

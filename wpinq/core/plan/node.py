@@ -4,14 +4,16 @@ A node holds everything that is true of an operator: its columns, its stability,
 lowered to one of five shapes (`shapes.py`). Engines see shapes and never operators; passes (`stability`, `explain`) see
 nodes and never engines. So it is operators + engines, not operators x engines. Most operators are of a form that says
 most of it already (`forms.py`).
+
+Rewrite a plan: replace some of its steps, such as a live source by one of its closed epochs.
 """
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -26,6 +28,7 @@ from wpinq.errors import InternalError
 if TYPE_CHECKING:
     from wpinq.core.functions.tree import Node as Condition
     from wpinq.core.plan.dataset import DataSet
+
 
 Record: TypeAlias = tuple[object, ...]
 Weighted: TypeAlias = Mapping[Record, Fraction]
@@ -346,3 +349,36 @@ class Source(Node):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Sources are given to the reference engine from outside, so it never asks this."""
         raise InternalError("a source has no definition of its own; please report this.")
+
+
+def rewrite(root: Node, change: Callable[[Node], Node]) -> Node:
+    """The plan with every step replaced, inputs first; a step without a change below it stays the same object.
+
+    Args:
+        root: The plan.
+        change: Maps a step, whose inputs are replaced already, to its replacement, or to itself.
+    """
+    return rewrite_all([root], change)[0]
+
+
+def rewrite_all(roots: Sequence[Node], change: Callable[[Node], Node]) -> list[Node]:
+    """The same of several plans; what they have in common stays common."""
+    made: dict[Node, Node] = {}
+    for node in steps(*roots):
+        made[node] = change(_over(node, made))
+    return [made[root] for root in roots]
+
+
+def _over(node: Node, made: dict[Node, Node]) -> Node:
+    """The step over changed inputs."""
+    if all(made[source_node] is source_node for source_node in node.inputs):
+        return node
+    values = {field.name: getattr(node, field.name) for field in fields(node) if field.init}  # type: ignore[arg-type]
+    new = {name: _changed(value, made) for name, value in values.items()}
+    return replace(node, **new)  # type: ignore[type-var]
+
+
+def _changed(value: object, made: dict[Node, Node]) -> object:
+    if isinstance(value, Node):
+        return made[value]
+    return tuple(_changed(item, made) for item in value) if isinstance(value, tuple) else value

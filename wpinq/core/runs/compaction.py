@@ -39,8 +39,7 @@ import polars as pl
 
 from wpinq.core.operators.contribution.first import First
 from wpinq.core.plan.forms import each_record
-from wpinq.core.plan.node import Node, Source, fingerprints, steps
-from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.node import Node, Source, fingerprints, rewrite, steps
 from wpinq.core.records import python as values
 from wpinq.core.records.batch import WEIGHT, Batch, rows_of
 from wpinq.core.records.log import Epoch, Log, Merged, records_in

@@ -21,8 +21,7 @@ from wpinq.core.operators.contribution.unit_key import ByUnit
 from wpinq.core.operators.distinct import Distinct
 from wpinq.core.operators.shave import Shave, ShaveBy
 from wpinq.core.plan.forms import Linear, Unary
-from wpinq.core.plan.node import Node, Record, Weighted, sources, steps
-from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.node import Node, Record, Weighted, rewrite, sources, steps
 from wpinq.core.plan.shapes import Shape, Stateless
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch

@@ -31,8 +31,7 @@ from wpinq.core.operators.contribution.preprocess import Derive
 from wpinq.core.operators.contribution.sample import Bound, BoundBySource
 from wpinq.core.operators.filter import Filter
 from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.node import Node, Source, fingerprints, steps
-from wpinq.core.plan.rewrite import rewrite_all
+from wpinq.core.plan.node import Node, Source, fingerprints, rewrite_all, steps
 from wpinq.core.records.reader import HeldReader, Reader
 from wpinq.core.runs.people_file import Filed, PeopleFile
 from wpinq.core.runs.people_parts import Part, TooLarge, parts

@@ -16,7 +16,7 @@ from wpinq.errors import EngineError
 from wpinq.progress.bars import bar
 
 if TYPE_CHECKING:
-    from wpinq.core.ledger.state import Seal
+    from wpinq.core.ledger.transaction import Seal
     from wpinq.core.plan.dataset import DataSet
     from wpinq.core.state.histogram import Histogram
 

@@ -12,8 +12,7 @@ from wpinq.core.operators.contribution.unit_key import origin
 from wpinq.core.operators.partition import Part
 from wpinq.core.operators.window import Window, linear, parallel
 from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.node import Node, Source, fingerprints
-from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.node import Node, Source, fingerprints, rewrite
 from wpinq.core.plan.shapes import Read, Shape
 from wpinq.core.records.log import Closed, Log
 from wpinq.core.runs.run import PendingQuery

@@ -48,7 +48,7 @@ PLANTS = {
     "half the scale": Plant(*HALF, "loss of neighbours"),
     "half the scale, to the auditor of others": Plant(*HALF, "loss, by JAX Privacy's auditor"),
     "the law of a digit": Plant(
-        "digits of the noise have another probability", "core/noise/digits.py",
+        "digits of the noise have another probability", "core/noise/words.py",
         "tuple(Threshold((1 << j) / scale, odds=True) for j in range(digits))",
         "tuple(Threshold((1 << j) / scale, odds=j > 0) for j in range(digits))", "law of geometric noise"),
     "one key for two words": Plant(

@@ -16,8 +16,7 @@ import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream
 from bytewax.testing import run_main
 
-from wpinq.core.engines.bytewax.edges import Feed, HandOver
-from wpinq.core.engines.bytewax.flow import Lowering
+from wpinq.core.engines.bytewax.flow import Feed, HandOver, Lowering
 from wpinq.core.engines.job import FlowItem, Job
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Read

@@ -23,8 +23,7 @@ from typing import Generic, TypeVar
 
 import polars as pl
 
-from wpinq.core.engines.common_subplans import Lowered
-from wpinq.core.engines.job import Job
+from wpinq.core.engines.job import Job, Lowered
 from wpinq.core.engines.linear import Linear, StepBatches
 from wpinq.core.engines.reading import batches
 from wpinq.core.engines.shards import cut, split

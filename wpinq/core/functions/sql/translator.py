@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.core.functions import sizes
+from wpinq.core.functions import tree
 from wpinq.core.functions.sql.terms import Term, shown, to
 from wpinq.core.functions.tree import lit
 from wpinq.core.records.schema import Kind
@@ -74,7 +74,7 @@ class Translator:
         """
         if not self._open:
             result = self._translated(node)
-            sizes.total_size().add(result.size, self.call, result.text)
+            tree.total_size().add(result.size, self.call, result.text)
             return result
         parts = self._open[-1]
         if id(node) not in parts:
@@ -97,7 +97,7 @@ class Translator:
             result, text = translate(self, node), self.spell(node)
         finally:
             self._open.pop()
-        sizes.insist(result.size, self.call, text)
+        tree.insist(result.size, self.call, text)
         if result.value.depth > INSIDE:
             raise too_deep(self.call)
         decimal = called in DECIMAL and all(part.decimal for _, part in parts.values() if part.kind is Kind.FLOAT)

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.core.functions import sizes
+from wpinq.core.functions import tree
 from wpinq.core.functions.traced.rules import RULES, Rule
 from wpinq.core.functions.tree import Node, col, lit, when
 from wpinq.core.records.canonical import canonical
@@ -71,7 +71,7 @@ class Expression:
         if rule is None or (rule.admits is not None and not rule.admits(*options)):
             raise Untraced
         made = cls(name, rule.kind, inputs, options)
-        sizes.insist(made.size, call, name)
+        tree.insist(made.size, call, name)
         return made
 
     @cached_property

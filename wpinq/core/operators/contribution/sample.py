@@ -21,8 +21,7 @@ from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, Whole, a
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary
-from wpinq.core.plan.node import Node, Record, Source, Weighted, steps
-from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.node import Node, Record, Source, Weighted, rewrite, steps
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities

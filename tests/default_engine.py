@@ -3,8 +3,7 @@
 `flow` is its module, for tests that watch, cut or forbid runs, or compare with them.
 """
 
-from wpinq.core.engines import local
-from wpinq.core.engines.installed import installed
+from wpinq.core.engines import installed, local
 
 if installed():
     from wpinq.core.engines.bytewax import flow

@@ -7,11 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq import aggregates
+from wpinq.core import methods
 from wpinq.core.ledger.privacy_filter import PURE
-from wpinq.core.measurements import methods as measurements
-from wpinq.core.operators import methods as operators
-from wpinq.core.plan.builder import Builder
-from wpinq.core.plan.node import holding, sources
+from wpinq.core.plan.node import Builder, holding, sources
 from wpinq.core.plan.phrase import phrase
 from wpinq.errors import PlanError
 from wpinq.lazy import Methods
@@ -22,9 +20,8 @@ if TYPE_CHECKING:
 else:
     from wpinq.aggregates.bound_first import chooses
 
-    chosen = Methods(measurements, around=chooses)
-    quoting, measurements, operators = Methods(aggregates), Methods(measurements), Methods(operators)
-    aggregates = Methods(aggregates, around=chooses)
+    chosen, quoting = Methods(methods, around=chooses), Methods(aggregates)
+    methods, aggregates = Methods(methods), Methods(aggregates, around=chooses)
 
 
 class Collection(Builder["Collection"]):
@@ -36,32 +33,32 @@ class Collection(Builder["Collection"]):
 
     __slots__ = ()
 
-    at_most = operators.at_most
-    map = operators.map
-    filter = operators.filter
-    flat_map = operators.flat_map
-    shave = operators.shave
-    concat = operators.concat
-    subtract = operators.subtract
-    union = operators.union
-    intersect = operators.intersect
-    distinct = operators.distinct
-    group_by = operators.group_by
-    join = operators.join
-    join_rows = operators.join_rows
-    semijoin = operators.semijoin
-    antijoin = operators.antijoin
-    limit = operators.limit
-    partition = operators.partition
-    window = operators.window
+    at_most = methods.at_most
+    map = methods.map
+    filter = methods.filter
+    flat_map = methods.flat_map
+    shave = methods.shave
+    concat = methods.concat
+    subtract = methods.subtract
+    union = methods.union
+    intersect = methods.intersect
+    distinct = methods.distinct
+    group_by = methods.group_by
+    join = methods.join
+    join_rows = methods.join_rows
+    semijoin = methods.semijoin
+    antijoin = methods.antijoin
+    limit = methods.limit
+    partition = methods.partition
+    window = methods.window
 
-    quote = measurements.quote
+    quote = methods.quote
     if TYPE_CHECKING:
-        measure = measurements.measure
+        measure = methods.measure
     else:
         measure = chosen.measure
-    select = measurements.select
-    explain = measurements.explain
+    select = methods.select
+    explain = methods.explain
 
     count = aggregates.count
     count_distinct = aggregates.count_distinct

@@ -10,7 +10,7 @@ from depth import deeper, often, thin
 
 from wpinq.core.functions.sql.calls import RULES as CALLS
 from wpinq.core.functions.sql.operators import RULES
-from wpinq.core.functions.traced.rules import RULES as TRACED
+from wpinq.core.functions.traced.expression import RULES as TRACED
 
 
 def named(text):

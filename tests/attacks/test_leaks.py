@@ -24,8 +24,7 @@ import pytest
 from depth import deep, thin
 
 import wpinq
-from wpinq.core.engines import shards
-from wpinq.core.engines.installed import installed
+from wpinq.core.engines import installed, shards
 from wpinq.core.engines.job import Lowered
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.operators.slices import RangedSlices, Slices

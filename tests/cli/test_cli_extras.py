@@ -20,7 +20,7 @@ CORE = f"""
 import importlib, pkgutil, sys
 sys.modules |= dict.fromkeys({sorted({one for names in EXTRAS.values() for one in names})})
 import wpinq
-from wpinq.core.engines.installed import installed
+from wpinq.core.engines import installed
 from wpinq.errors import ExtraError
 apart = ("wpinq.__main__", "wpinq.core.kernels.", "wpinq.apps.serve.", "wpinq.tools.")
 for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):

@@ -10,7 +10,8 @@ import pytest
 from depth import deep
 
 import wpinq
-from wpinq.core.engines import installed, local, select
+from wpinq.core import engines
+from wpinq.core.engines import local, select
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.reading import THREADED
 from wpinq.core.plan.node import sources
@@ -165,5 +166,5 @@ def test_without_bytewax_the_answers_are_the_same_and_free(tmp_path):
 
 
 def test_without_bytewax_a_plain_loop_is_named(monkeypatch):
-    monkeypatch.setattr(installed, "installed", lambda: False)
-    assert "plain loop" in installed.engine_name()
+    monkeypatch.setattr(engines, "installed", lambda: False)
+    assert "plain loop" in engines.engine_name()

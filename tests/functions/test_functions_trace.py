@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from wpinq.core.functions import Dropped, bind
 from wpinq.core.functions.traced.columnar import Columnar
-from wpinq.core.functions.traced.rules import PYTHON, RULES, Rule
+from wpinq.core.functions.traced.expression import PYTHON, RULES, Rule
 from wpinq.core.functions.traced.trace import Formula, Standin
 from wpinq.core.functions.tree import Node
 from wpinq.core.records.kinds import read, series, write
@@ -269,7 +269,7 @@ def test_a_record_outside_the_mask_does_not_change_the_way_of_the_others():
 
 
 def test_a_wrong_rule_is_found_by_the_probes(monkeypatch):
-    from wpinq.core.functions.traced import rules
+    from wpinq.core.functions.traced import expression as rules
 
     assert isinstance(bind(lambda page: page.upper(), SCHEMA, "map"), Columnar)
     wrong = Rule(Kind.TEXT, lambda a: a.str.to_uppercase())  # no mask: "ß" and "ǅ" are safe in neither language

@@ -9,8 +9,7 @@ from wpinq.core.functions import bind, operations
 from wpinq.core.functions.admit import admit
 from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.sql.bind import columns, parsed, translator
-from wpinq.core.functions.traced.expression import Expression
-from wpinq.core.functions.traced.rules import RULES
+from wpinq.core.functions.traced.expression import RULES, Expression
 from wpinq.core.functions.traced.trace import Formula
 from wpinq.core.functions.tree import Node, col, lit, none_null, of_all, question_size, walk, when
 from wpinq.core.records.schema import Kind, Schema

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import wpinq
-from wpinq.core import kernels
-from wpinq.core.operators import methods
+from wpinq.core import kernels, methods
 
 PACKAGE = Path(wpinq.__file__).parent
 ROOT = PACKAGE.parent

@@ -18,7 +18,7 @@ FLOORS = [
     {"runs"},
     {"pricing"},
     {"measurements"},
-    {"core"},
+    {"core", "methods"},
     {"aggregates"},
     {"collection"},
     {"protection", "streaming", "degrees"},

@@ -12,7 +12,7 @@ import pytest
 import wpinq
 from wpinq.lazy import Methods
 
-FACES = ("wpinq", "wpinq.aggregates", "wpinq.degrees", "wpinq.graphs", "wpinq.core.operators.methods")
+FACES = ("wpinq", "wpinq.aggregates", "wpinq.degrees", "wpinq.graphs", "wpinq.core.methods")
 """Modules whose names are loaded late."""
 
 

@@ -16,7 +16,7 @@ import wpinq
 from examples import sample
 from wpinq import aggregates, degrees, graphs, testing
 from wpinq.apps.cli.app import app
-from wpinq.core.operators import methods as operators
+from wpinq.core import methods
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT / "wpinq" / "docs"
@@ -164,7 +164,7 @@ def test_everything_public_is_in_the_reference(monkeypatch):
     lines = re.findall(r"^::: (\S+)$", listed, re.MULTILINE)
     assert len(lines) == len(set(lines)) > 120
     named = {line.rsplit(".", 1)[1] for line in lines}
-    rooms = (wpinq, operators, aggregates, degrees, graphs, testing)
+    rooms = (wpinq, methods, aggregates, degrees, graphs, testing)
     public = {name for room in rooms for name in room.__all__}
     missing = {name for name in public if not name.endswith("Error")} - {"aggregates", "degrees", "graphs"} - named
     assert not missing, f"{sorted(missing)}: a mark for the names of its room in a page docs/reference-*.md"

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from wpinq.core.kernels import cores as own
+from wpinq.core.state import workers as own
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wpinq.core import kernels
 from wpinq.core.kernels import repeats as counted
 from wpinq.core.records import batch as batch_module
-from wpinq.core.records import identity, siphash
+from wpinq.core.records import identity
 from wpinq.core.records.batch import END, WEIGHT, Batch
 from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.core.state import counts
@@ -80,7 +80,7 @@ def test_few_rows_are_added_up_as_polars_does(library, kind, data):
     batch, found = Batch(frame, Schema((Column("x", kind), Column("y", Kind.INT, ranged=True)))), []
     for lib in (library, None):
         with pytest.MonkeyPatch.context() as patch:
-            for module in (batch_module, identity, siphash):
+            for module in (batch_module, identity):
                 patch.setattr(module, "LIB", lib)
             found.append(sorted(map(repr, batch.consolidate().frame.iter_rows())))
     assert found[0] == found[1]

@@ -15,7 +15,7 @@ from wpinq.core.kernels import LIB
 from wpinq.core.noise import DiscreteLaplace, GridLaplace, Words
 from wpinq.core.noise.geometric import number
 from wpinq.core.noise.words import thresholds
-from wpinq.core.records import identity, siphash
+from wpinq.core.records import identity
 from wpinq.errors import BinError
 
 LONG = "a text of more bytes than a view holds " * 3
@@ -31,7 +31,7 @@ def compiled(request, monkeypatch):
     if request.param and LIB is None:
         pytest.skip("the kernels are not compiled")
     if not request.param:
-        for module in (siphash, identity):
+        for module in (identity,):
             monkeypatch.setattr(module, "LIB", None)
 
 

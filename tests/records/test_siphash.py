@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.core.records.siphash import siphash_bytes
+from wpinq.core.records.identity import siphash_bytes
 
 KEY = bytes(range(16))
 MASK = 2**64 - 1

@@ -33,7 +33,7 @@ from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import decimal
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
     from wpinq.core.pricing.quote import Quote
 
 PARTS = ((1, Fraction(1, 2)), (30, Fraction(1, 3)), (100, Fraction(1, 4)), (300, Fraction(1, 6)))

@@ -27,7 +27,7 @@ from wpinq.aggregates.bounding import Lengths
 from wpinq.core.plan.unit import Choice
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 TOP = 10**6
 """The last number of the grid is about this."""

@@ -30,7 +30,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 GRID = tuple(digit * 10**power for power in range(7) for digit in (1, 2, 3, 5, 7))
 """1, 2, 3, 5, 7, 10, 20, ... up to 7 million; chosen before any data was seen."""

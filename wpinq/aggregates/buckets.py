@@ -26,7 +26,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 MOST = 1 << 20
 """Edges."""

@@ -29,7 +29,7 @@ from wpinq.exact import Amount
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 PEOPLE, RECORDS = 0, 1
 """Bins of what is measured."""

@@ -59,7 +59,7 @@ from wpinq.failures import redacted
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 
 @takes(columns=NAMES, k=WHOLE, name=NAME | NOTHING, analyst=NAME | NOTHING)

@@ -24,7 +24,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import USUAL, Amount, decimal, exact, positive
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 EXTREMES = Grid(1 << 16, 1000)
 """A thousand steps, or all integers between narrow bounds."""

@@ -12,7 +12,7 @@ from wpinq.core.measurements.answer import LEVEL, Answer
 from wpinq.core.pricing.quote import Quote
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from wpinq.html.parts import framed, lines, text
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 
 @takes(column=NAME)

@@ -25,11 +25,11 @@ from wpinq.aggregates.heap import PARTS, Heap
 from wpinq.aggregates.scale import LARGEST_POWER, LEAST_POWER, SIZE, FineCells, Magnitudes, limits, points
 from wpinq.aggregates.splitting import quantiles, tree_of
 from wpinq.arguments import COLLECTION, NAME, takes
+from wpinq.core import methods
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.noise import DiscreteLaplace, WordSource
 from wpinq.core.noise.valleys import Draws, ValleyChoice
-from wpinq.core.operators import methods as operators
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import sources, steps
 from wpinq.core.pricing.quote import Quote, price
@@ -42,7 +42,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.failures import redacted
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 CENTRE = Fraction(1, 3)
 """Of epsilon, for the centre; the rest is for counts."""
@@ -93,7 +93,7 @@ def suggest_bounds(
     if windows or log_of(sources(collection._node)) is not None:
         raise PlanError("suggest_bounds: answers at once and once; give a file of the past, without windows.")
     cost = positive(epsilon, "suggest_bounds(epsilon=...)")
-    finite = operators.filter(collection, pl.col(column).cast(pl.Float64, strict=False).is_finite())
+    finite = methods.filter(collection, pl.col(column).cast(pl.Float64, strict=False).is_finite())
     cells = FineCells(finite._node, (), Magnitudes(column), f"suggest_bounds({column})")
     survey, epochs = answered_from(fit_noise(cells), "suggest_bounds")
     quote = price(

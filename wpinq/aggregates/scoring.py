@@ -36,7 +36,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 CANDIDATE, PLACE = "candidate", "place"
 FINE = 1000

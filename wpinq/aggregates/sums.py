@@ -43,7 +43,7 @@ from wpinq.exact import Amount, exact, positive
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 
 @takes(mechanism=NAME, by=NAMES | NOTHING)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wpinq.lazy import late
 
 if TYPE_CHECKING:
-    from wpinq.core.engines.installed import engine_name
+    from wpinq.core.engines import engine_name
     from wpinq.core.engines.job import Engine, Job
     from wpinq.core.engines.reference import run_reference, weigh
     from wpinq.core.engines.shuffle.worker import serve_tasks
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from wpinq.core.runs.run import settle
 
 _NAMES = {
-    "core.engines.installed": "engine_name",
+    "core.engines": "engine_name",
     "core.engines.job": "Engine Job",
     "core.engines.reference": "run_reference weigh",
     "core.engines.shuffle.worker": "serve_tasks",

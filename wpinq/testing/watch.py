@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
-from wpinq.core.engines import local
+from wpinq.core.engines import installed, local
 from wpinq.core.engines import select as engine_choice
-from wpinq.core.engines.installed import installed
 from wpinq.core.engines.job import Job
 from wpinq.core.measurements import query
 from wpinq.core.measurements import select as selections

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from wpinq.core.engines.installed import installed
+from wpinq.core.engines import installed
 from wpinq.core.engines.job import Job, Live, Lowered
 from wpinq.core.engines.reading import THREADED
 from wpinq.core.plan.dataset import DataSet

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.core.kernels import declare
-from wpinq.core.kernels.views import Views
+from wpinq.core.kernels import Views, declare
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Rows: TypeAlias = npt.NDArray[np.int64]

@@ -25,7 +25,7 @@ from wpinq.core.noise.factored_sums import PLACES, Running, Whole, factors
 from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.noise.tails import half_width
 from wpinq.core.records.fields import Field
-from wpinq.core.records.siphash import siphash
+from wpinq.core.records.identity import siphash
 from wpinq.core.records.values import KEY_SIZE
 from wpinq.core.state.table import Ids
 

@@ -17,7 +17,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 
 @takes(mechanism=NAME, continual=FLAG)

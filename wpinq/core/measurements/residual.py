@@ -46,7 +46,7 @@ from wpinq.errors import InternalError
 from wpinq.failures import redacted
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
     from wpinq.core.plan.stability import Survey
     from wpinq.core.pricing.privacy_cost import Payment
 

@@ -46,7 +46,7 @@ from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.failures import redacted
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.builder import Builder
+    from wpinq.core.plan.node import Builder
 
 
 class Pairs(NamedTuple):

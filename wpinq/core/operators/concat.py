@@ -7,9 +7,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from wpinq.core.operators.resolution import aligned
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Binary
-from wpinq.core.plan.node import Record, Weighted
+from wpinq.core.plan.node import Builder, C, Record, Weighted
 from wpinq.core.plan.shapes import Merge, Shape
 
 

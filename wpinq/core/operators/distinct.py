@@ -11,9 +11,8 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.core.operators.resolution import fit_resolution
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary
-from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.node import Builder, C, Node, Record, Weighted
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.schema import Schema
 from wpinq.core.records.weights import CAPACITY

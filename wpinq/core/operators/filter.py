@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from wpinq.core.functions import Function, bind
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary, Where
-from wpinq.core.plan.node import Node, Record
+from wpinq.core.plan.node import Builder, C, Node, Record
 
 if TYPE_CHECKING:
     from wpinq.core.functions.tree import Node as Condition

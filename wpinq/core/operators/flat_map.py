@@ -15,9 +15,8 @@ from wpinq.arguments import FLAG, WHOLE, require
 from wpinq.core.functions import Many, bind_many
 from wpinq.core.functions.plain import COUNT, MAX_OUTPUTS, PLACE
 from wpinq.core.operators.resolution import fit_resolution
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Linear
-from wpinq.core.plan.node import Record
+from wpinq.core.plan.node import Builder, C, Record
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.schema import Schema
 from wpinq.errors import PlanError

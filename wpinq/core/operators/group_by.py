@@ -22,9 +22,8 @@ from wpinq.core.kernels import Weights
 from wpinq.core.kernels.reservoirs import Codes, Numbers
 from wpinq.core.operators.keys import Extend, keyed
 from wpinq.core.operators.resolution import fit_resolution, record_key
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary
-from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.node import Builder, C, Node, Record, Weighted
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.kinds import codes, declared_kinds, joined_codes

@@ -36,9 +36,8 @@ from wpinq.core.operators.resolution import (
     record_ids,
     record_key,
 )
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Binary
-from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.node import Builder, C, Node, Record, Weighted
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.schema import Column, Schema
 from wpinq.core.records.weights import WeightType

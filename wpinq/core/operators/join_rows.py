@@ -12,8 +12,7 @@ from wpinq.core.operators.join import Join, join, made
 from wpinq.core.operators.keys import both_keyed
 from wpinq.core.operators.pairs import PairWeighting
 from wpinq.core.operators.resolution import node_of
-from wpinq.core.plan.builder import Builder, C
-from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.node import Builder, C, Node, Record, Weighted
 from wpinq.core.plan.person_bound import key_weight, least
 from wpinq.core.records.weights import WeightType
 from wpinq.errors import PlanError

@@ -9,9 +9,8 @@ from functools import cached_property
 
 from wpinq.core.functions import Function, bind
 from wpinq.core.functions.function import OfRanges
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Linear
-from wpinq.core.plan.node import Node, Record
+from wpinq.core.plan.node import Builder, C, Node, Record
 from wpinq.core.plan.shapes import Shape, Stateless
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.schema import Column, Kind, Schema

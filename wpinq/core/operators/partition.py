@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 
 from wpinq.core.operators.keys import keyed
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Where
-from wpinq.core.plan.node import Record, fingerprints
+from wpinq.core.plan.node import Builder, C, Record, fingerprints
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.kinds import read, stored, write
 from wpinq.core.records.schema import Column, Schema

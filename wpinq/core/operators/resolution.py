@@ -35,19 +35,16 @@ import numpy as np
 import polars as pl
 
 from wpinq.core.functions.covering import digest
-from wpinq.core.plan.builder import Builder
 from wpinq.core.plan.forms import Linear, Unary
-from wpinq.core.plan.node import Node, Record, Weighted, sources, steps
+from wpinq.core.plan.node import Builder, Node, Record, Weighted, sources, steps
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import Batch, integers, weight_series
-from wpinq.core.records.identity import identities
+from wpinq.core.records.identity import identities, siphash
 from wpinq.core.records.kinds import series, write
 from wpinq.core.records.schema import Column, Kind, Schema
-from wpinq.core.records.siphash import siphash
 from wpinq.core.records.values import KEY_SIZE
 from wpinq.core.records.weights import fits
-from wpinq.core.state.pointwise import Pointwise, PointwiseRule
 from wpinq.core.state.table import Ids, Weights
 from wpinq.errors import PlanError
 
@@ -225,6 +222,8 @@ class Coarse(Unary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         rule = partial(self._rule, dither_key(self))
+        from wpinq.core.state.pointwise import Pointwise, PointwiseRule  # most plans need no dither
+
         points = PointwiseRule(self.schema, self.schema.kept(needed), 1, self.source.held, self.held, rule)
         return Keyed((self.schema.names,), lambda _: Pointwise(points, record_key(self)))
 

@@ -18,8 +18,7 @@ import polars as pl
 from wpinq.core.operators.keys import both_keyed, keyed
 from wpinq.core.operators.look_up import those_in
 from wpinq.core.operators.resolution import common_resolution, node_of, record_ids, record_key
-from wpinq.core.plan.builder import Builder, C
-from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.node import Builder, C, Node, Record, Weighted
 from wpinq.core.plan.person_bound import least
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.batch import WEIGHT

@@ -13,9 +13,8 @@ from wpinq.arguments import TEXT, require
 from wpinq.core.functions.function import Dropped
 from wpinq.core.operators.resolution import fit_resolution
 from wpinq.core.operators.slices import RangedSlices, Slices, SlicesBy, Thicknesses, thicknesses
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary
-from wpinq.core.plan.node import Record, Weighted
+from wpinq.core.plan.node import Builder, C, Record, Weighted
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.schema import Column, Kind, Schema, check_name
 from wpinq.core.records.weights import CAPACITY

@@ -14,9 +14,8 @@ from hashlib import sha256
 import polars as pl
 
 from wpinq.core.operators.resolution import Align, aligned
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Binary
-from wpinq.core.plan.node import Record, Weighted, fingerprints
+from wpinq.core.plan.node import Builder, C, Record, Weighted, fingerprints
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.schema import Schema
 from wpinq.core.state.pointwise import Pointwise, PointwiseRule

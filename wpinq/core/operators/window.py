@@ -26,9 +26,8 @@ from wpinq.core.functions.covering import SHOWN
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.periods import Periods, periods
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Where
-from wpinq.core.plan.node import Node, Record, fingerprints, sources, steps
+from wpinq.core.plan.node import Builder, C, Node, Record, fingerprints, sources, steps
 from wpinq.core.plan.shapes import Keyed
 from wpinq.core.plan.stability import Survey
 from wpinq.core.records.schema import Kind

@@ -6,6 +6,11 @@ nodes and never engines. So it is operators + engines, not operators x engines. 
 most of it already (`forms.py`).
 
 Rewrite a plan: replace some of its steps, such as a live source by one of its closed epochs.
+
+What an operator needs of a collection: its plan, and a way to make a collection of a longer plan.
+
+Operators are functions from a `Builder[C]` to a `C`, so they need not import `collection.py`, which lists them as
+methods of `Collection`.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from wpinq.core.functions.covering import Uncovered, covered, covered_fields
 from wpinq.core.plan.shapes import Read, Shape
@@ -382,3 +387,28 @@ def _changed(value: object, made: dict[Node, Node]) -> object:
     if isinstance(value, Node):
         return made[value]
     return tuple(_changed(item, made) for item in value) if isinstance(value, tuple) else value
+
+
+C = TypeVar("C")
+"""The class of collections."""
+
+
+class Builder(Generic[C]):
+    """A plan that operators extend.
+
+    Args:
+        node: The last step of the plan.
+    """
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    @abstractmethod
+    def _then(self, node: Node) -> C:
+        """A collection of a longer plan."""
+
+    @abstractmethod
+    def _commit(self, quotes: Sequence[Any]) -> list[Any]:
+        """Charge what some quotes say, all of it or nothing, and give the charged queries, in their order."""

@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.core import kernels
-from wpinq.core.kernels import repeats
-from wpinq.core.kernels.views import Views
+from wpinq.core.kernels import Views, repeats
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.state.table import Weights

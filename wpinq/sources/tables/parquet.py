@@ -13,9 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.core.kernels.cores import cores
 from wpinq.core.records.reader import listed, wanted
 from wpinq.core.records.schema import Schema
+from wpinq.core.state.workers import cores
 from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns, check_names, chosen
 from wpinq.sources.files import File, Files, reading

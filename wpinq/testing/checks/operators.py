@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 from wpinq.collection import Collection
+from wpinq.core import methods
 from wpinq.core.engines import reference
-from wpinq.core.operators import methods
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import sensitivities
 from wpinq.core.plan.unit import users
@@ -115,11 +115,11 @@ def neighbours(random: Random, *, people: bool) -> tuple[Rows, Rows]:
 def untried() -> list[str]:
     """Operators that no step is named for."""
     tried = {name.split(":")[0] for name in {**UNARY, **WHOLE, **BINARY, **BOUNDS}}
-    return sorted(set(methods.__all__) - tried)
+    return sorted(set(methods.OPERATORS) - tried)
 
 
 def _named() -> str:
     left = untried()
     beside = f"; no step for: {', '.join(left)}" if left else ""
     steps = len(UNARY) + len(WHOLE) + len(BINARY) + len(BOUNDS)
-    return f"{len(set(methods.__all__) - set(left))} operators in {steps} steps{beside}"
+    return f"{len(set(methods.OPERATORS) - set(left))} operators in {steps} steps{beside}"

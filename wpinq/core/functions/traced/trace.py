@@ -22,8 +22,17 @@ from typing import Any
 from wpinq.core.functions import tree
 from wpinq.core.functions.binding import Binding
 from wpinq.core.functions.code.bytecode import readable, steps_of
-from wpinq.core.functions.traced.expression import Expression, Untraced
-from wpinq.core.functions.traced.rules import BITS, FIELDS, METHODS, ORDER, PYTHON, SPACES, SUMS
+from wpinq.core.functions.traced.expression import (
+    BITS,
+    FIELDS,
+    METHODS,
+    ORDER,
+    PYTHON,
+    SPACES,
+    SUMS,
+    Expression,
+    Untraced,
+)
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 

@@ -19,9 +19,8 @@ from wpinq.core.operators.contribution.reservoirs import Reservoirs
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, Whole, anew, origin
 from wpinq.core.operators.resolution import record_ids
-from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Unary
-from wpinq.core.plan.node import Node, Record, Source, Weighted, rewrite, steps
+from wpinq.core.plan.node import Builder, C, Node, Record, Source, Weighted, rewrite, steps
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities

@@ -1,0 +1,49 @@
+"""Operators and measurements that are methods of collections, each loaded when it is first used: few plans use many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wpinq.lazy import late
+
+if TYPE_CHECKING:
+    from wpinq.core.measurements.measure import explain, measure, quote
+    from wpinq.core.measurements.select import select
+    from wpinq.core.operators.concat import concat, subtract
+    from wpinq.core.operators.contribution.sample import at_most
+    from wpinq.core.operators.distinct import distinct
+    from wpinq.core.operators.filter import filter
+    from wpinq.core.operators.flat_map import flat_map
+    from wpinq.core.operators.group_by import group_by
+    from wpinq.core.operators.join import join
+    from wpinq.core.operators.join_rows import join_rows
+    from wpinq.core.operators.map import map
+    from wpinq.core.operators.partition import partition
+    from wpinq.core.operators.semijoin import antijoin, limit, semijoin
+    from wpinq.core.operators.shave import shave
+    from wpinq.core.operators.union import intersect, union
+    from wpinq.core.operators.window import window
+
+__all__ = [
+    "antijoin", "at_most", "concat", "distinct", "explain", "filter", "flat_map", "group_by", "intersect", "join",
+    "join_rows", "limit", "map", "measure", "partition", "quote", "select", "semijoin", "shave", "subtract", "union",
+    "window",
+]  # fmt: skip
+MEASUREMENTS = {"explain", "measure", "quote", "select"}
+OPERATORS = sorted(set(__all__) - MEASUREMENTS)
+"""Those that give a collection again, each with a contract."""
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:
+    _HOMES = {name: f"core.operators.{name}" for name in __all__} | {
+        "antijoin": "core.operators.semijoin", "at_most": "core.operators.contribution.sample",
+        "explain": "core.measurements.measure", "intersect": "core.operators.union",
+        "limit": "core.operators.semijoin", "measure": "core.measurements.measure",
+        "quote": "core.measurements.measure", "select": "core.measurements.select",
+        "subtract": "core.operators.concat",
+    }  # fmt: skip
+    __getattr__ = late(__name__, _HOMES)

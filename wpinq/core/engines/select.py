@@ -34,8 +34,8 @@ def large(job: Job) -> list[Histogram]:
     """Run plans over more than a little where bytewax is installed; see above."""
     from wpinq.core.engines.bytewax import flow
 
-    stacked = job.failure.guard("the dataflow", lambda: Lowered(job).stacked, instead=False)()
-    return local.run(job) if stacked else flow.run(job)
+    plan = job.failure.guard("the dataflow", Lowered, None)(job)
+    return local.run(job, plan) if plan is not None and plan.stacked else flow.run(job, plan)
 
 
 def live(roots: Sequence[Node], key: bytes) -> Live:

@@ -203,7 +203,7 @@ class Measurement(ChargedQuery):
         return self.times.half_width(exact(level, "interval(level=...)"), bins, epoch) / self._unit
 
     def stddev(self, epoch: int | None = None) -> float:
-        """The standard deviation of the noise, in weight; of a measurement at every epoch that of one, by default the last.
+        """The standard deviation of the noise, in weight; at every epoch that of one, by default the last.
 
         Raises:
             NotReadyError: See `observe`.

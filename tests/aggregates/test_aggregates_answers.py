@@ -124,7 +124,7 @@ def test_attack_39_empty_and_one_row_cannot_be_told_by_the_kind_of_answer():
 @pytest.mark.parametrize("which", TRUTH)
 def test_one_charge_before_anything_is_computed(which, monkeypatch):
     collection = people(budget=1)
-    monkeypatch.setattr(flow, "run", lambda job: pytest.fail("something was computed"))
+    monkeypatch.setattr(flow, "run", lambda *_: pytest.fail("something was computed"))
     with pytest.raises(wpinq.BudgetError):
         ask(which, collection, epsilon="1.01")
     answer = ask(which, collection, epsilon="0.3")

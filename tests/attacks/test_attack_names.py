@@ -56,7 +56,7 @@ def test_what_cannot_be_named_is_refused_with_what_to_do_before_anything_is_char
     views, found, _ = watched()
     measured = found.measure(epsilon=1, name="before")
     spent = book(views).spent()
-    monkeypatch.setattr(flow, "run", lambda job: pytest.fail("something was computed"))
+    monkeypatch.setattr(flow, "run", lambda *_: pytest.fail("something was computed"))
     query = "SELECT who, COUNT(*) FROM t GROUP BY who"
     for call, ask in {
         "release": lambda: measured.release(delta=DELTA),

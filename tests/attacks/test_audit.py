@@ -193,12 +193,12 @@ def one_run(monkeypatch):
     """Histograms of ranges hold no keyed identity, so those of one input are computed once for all secrets."""
     true, kept = flow.run, {}
 
-    def run(job):
+    def run(job, plan):
         key = tuple(str(root.schema) for root in job.roots), tuple(
             root.lower(frozenset(root.schema.names)).__class__.__name__ for root in job.roots
         ), len(_source(job.roots[0]).data.reader.frame), len(job.roots)  # fmt: skip
         if key not in kept:
-            kept[key] = true(job)
+            kept[key] = true(job, plan)
         return kept[key]
 
     monkeypatch.setattr(flow, "run", run)

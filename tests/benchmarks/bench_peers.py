@@ -103,7 +103,7 @@ def counts(many: int) -> Iterator[Row]:
     query = ", ".join(f"COUNT(*) FILTER (WHERE x <> {each})" for each in range(many))
     quote = quoted(f"SELECT {query} FROM v", {"v": views}, epsilon=1, delta=DELTA, mechanism="gaussian")
     best = math.sqrt(many) / float(shift_of(Fraction(1), DELTA))
-    yield f"{many} counts, (1, 1e-6): std", "exact Gaussian", best, quote.counts[0].query.stddev
+    yield f"{many} counts, (1, 1e-6): std", "exact Gaussian", best, quote.counts[0].query.stddev()
 
 
 def bounds(calls: int) -> Iterator[str]:

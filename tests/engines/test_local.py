@@ -48,8 +48,8 @@ def test_only_small_files_fit(views, tmp_path):
 def test_what_two_steps_with_a_state_make_of_each_other_goes_through_the_loop_piece_by_piece(views, monkeypatch):
     """bytewax would hold all pairs of a join at once; of one such step it is the engine."""
     ran = []
-    monkeypatch.setattr(flow, "run", lambda job: ran.append("bytewax"))
-    monkeypatch.setattr(local, "run", lambda job: ran.append("loop"))
+    monkeypatch.setattr(flow, "run", lambda job, plan: ran.append("bytewax"))
+    monkeypatch.setattr(local, "run", lambda job, plan: ran.append("loop"))
     pages, pairs = views.map("page"), views.join(views, on="user")
     for plan in (pages, pages.distinct(), pairs, pages.concat(pages.distinct()), pairs.map("page"), views.distinct()):
         select.large(job(plan))

@@ -13,7 +13,7 @@ def test_tables_of_people_of_several_records_are_planned_and_hold_the_truth():
     plan = survey.planned(records)
     wanted = np.zeros(len(plan.cube.cells))
     wanted[[plan.number(names) for names in plan.wanted]] = 1 / len(plan.wanted)
-    scale = next(iter(plan.quotes())).query.stddev ** 2 * float(next(iter(plan.shares.values())))
+    scale = next(iter(plan.quotes())).query.stddev() ** 2 * float(next(iter(plan.shares.values())))
     cells = plan.cube.cells * (wanted > 0)
     equal = cells @ np.where(wanted > 0, plan.cube.variances(wanted), 0) * scale / cells.sum()
     assert plan.rmse < np.sqrt(equal) * 0.95

@@ -203,7 +203,7 @@ def test_attack_08_rule_05_averaging_over_epochs_gains_nothing(views):
         found.append(m.observe_many(bins) - len(found) - 1)
     step = math.sqrt(2) / float(segment(2).shares[0])
     assert np.std(found[10] - found[9]) == pytest.approx(step, rel=0.2)
-    assert np.std(found[9]) == pytest.approx(m.deviation(10), rel=0.1) and m.deviation(10) > 1.5 * step
+    assert np.std(found[9]) == pytest.approx(m.stddev(10), rel=0.1) and m.stddev(10) > 1.5 * step
     for epoch, noise in enumerate(found, 1):
         assert (m.observe_many(bins, epoch=epoch) - epoch == noise).all(), "asked again, the same answer"
 
@@ -216,10 +216,10 @@ def test_noise_is_as_wide_as_it_says_at_every_kind_of_epoch(views):
         views.advance()
         if epoch in (1, 8, 9, 10, 18, 19, 28):
             noise = m.observe_many(bins)
-            assert np.std(noise) == pytest.approx(m.deviation(), rel=0.08)
-            assert abs(noise.mean()) < 6 * m.deviation() / math.sqrt(len(bins))
+            assert np.std(noise) == pytest.approx(m.stddev(), rel=0.08)
+            assert abs(noise.mean()) < 6 * m.stddev() / math.sqrt(len(bins))
             assert (abs(noise) <= m.interval("0.9")).mean() >= 0.9
-            assert m.interval("0.9") < 4 * m.deviation()
+            assert m.interval("0.9") < 4 * m.stddev()
 
 
 def beyond(scales, width):
@@ -251,7 +251,7 @@ def test_explain_tells_the_noise_of_all_nodes_and_not_of_one(views, capsys):
     assert "at most" not in text and "data set 'live': epsilon 1" in text
     for _ in range(100):
         views.advance()
-    assert measured.deviation() > 5 and f"{measured.deviation():.4g} at epoch 100," in text
+    assert measured.stddev() > 5 and f"{measured.stddev():.4g} at epoch 100," in text
     assert capsys.readouterr().out == text + "\n"
 
 

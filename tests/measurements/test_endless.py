@@ -146,7 +146,7 @@ def test_all_answers_have_the_law_of_the_sums():
         views.advance()
     noise = np.stack([measured.observe_many(range(bins), epoch=epoch) for epoch in at]).astype(float)
     true = covariance(measured.quote.mechanism.square, at, measured.times.noise._spare)
-    assert np.allclose(np.sqrt(np.diag(true)), [measured.deviation(epoch) for epoch in at])
+    assert np.allclose(np.sqrt(np.diag(true)), [measured.stddev(epoch) for epoch in at])
     spread = np.sqrt((np.multiply.outer(np.diag(true), np.diag(true)) + true**2) / bins)
     assert (np.abs(noise @ noise.T / bins - true) < 5 * spread).all()
     inside = np.abs(noise) <= np.array([[measured.interval("0.9", epoch=epoch)] for epoch in at])

@@ -139,7 +139,7 @@ def test_all_answers_have_the_law_of_the_factors():
     inside = np.abs(noise) <= np.array([[measured.interval("0.9", epoch=epoch)] for epoch in at])
     assert (inside.sum(axis=1) >= binom.ppf(1e-7, bins, 0.9)).all()
     assert (inside.mean(axis=1) < 0.96).all()
-    assert noise[4].std() == pytest.approx(measured.deviation(40), rel=0.1)
+    assert noise[4].std() == pytest.approx(measured.stddev(40), rel=0.1)
     views.close()
 
 

@@ -238,7 +238,7 @@ def test_a_hundred_counts_asked_at_once_have_deviation_43_at_most():
     v = views(unit=wpinq.users("user", at_most=100), budget=1, delta=TINY)
     people = PLANS["people of pages"](v)
     made = people.measure(1, delta=TINY, mechanism="gaussian")
-    assert made.stddev < 42.3
+    assert made.stddev() < 42.3
     assert ledger(v).spent() == (1, Fraction(TINY))
     assert people.measure(1, delta=TINY, mechanism="gaussian").question == made.question, "free, and the same"
     assert made.release(keys=["a"]).cost == {"epsilon": 1.0, "delta": 1e-6}

@@ -173,7 +173,7 @@ def test_noise_is_as_wide_as_is_said_in_all_directions():
     assert np.allclose(cells.sum(axis=0), 0) and np.allclose(cells.sum(axis=1), 0)
     helmert = [np.array([[*[1.0] * k, -k, *[0.0] * (n - k - 1)] for k in range(1, n)]) for n in (40, 30)]
     helmert = [rows / np.sqrt((rows**2).sum(axis=1, keepdims=True)) for rows in helmert]
-    directions = (helmert[0] @ cells @ helmert[1].T).ravel() / query.stddev
+    directions = (helmert[0] @ cells @ helmert[1].T).ravel() / query.stddev()
     assert len(directions) == 39 * 29 and kstest(directions, "norm").pvalue > 1e-6
     rotation, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(len(directions),) * 2))
     assert kstest(rotation @ directions, "norm").pvalue > 1e-6
@@ -183,7 +183,7 @@ def test_noise_is_as_wide_as_is_said_in_all_directions():
 def test_repetitions_are_independent_and_cells_err_alike():
     times = often(400, 60)
     cells = np.array([measured(name=f"repeat {number}") for number in range(times)]).reshape(times, -1)
-    wide = quoted().query.stddev * math.sqrt(2 / 3 * 1 / 2)
+    wide = quoted().query.stddev() * math.sqrt(2 / 3 * 1 / 2)
     assert np.sqrt((cells**2).mean()) == pytest.approx(wide, rel=4 / math.sqrt(2 * times))
     assert abs(np.corrcoef(cells[:-1, 0], cells[1:, 0])[0, 1]) < 5 / math.sqrt(times)
 

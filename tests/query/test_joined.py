@@ -72,7 +72,7 @@ def test_noise_for_one_count_alone_is_found(monkeypatch):
 def test_a_hundred_counts_err_by_43_and_cost_what_was_asked():
     views = table(unit=wpinq.Unit(), budget=1, delta="1e-6")
     before = quoted(MANY, {"v": views}, **BELL)
-    assert before.quotes[0].query.stddev < 43 and len(before.expected) == 100
+    assert before.quotes[0].query.stddev() < 43 and len(before.expected) == 100
     assert {each.half_width for each in before.expected} == {83.0}
     answer = wpinq.sql(MANY, {"v": views}, **BELL)
     assert answer.cost == {"epsilon": 1.0, "delta": 1e-6}
@@ -105,7 +105,7 @@ def test_the_best_noise_is_that_of_all_counts_together():
     for accounting, wide in (("pure", 43), ("renyi", 46)):
         views = table(unit=wpinq.Unit(), accounting=accounting)
         (quote,) = quoted(MANY, {"v": views}, **BELL | {"mechanism": "best"}).quotes
-        assert quote.gaussian and quote.query.stddev < wide
+        assert quote.gaussian and quote.query.stddev() < wide
         both = "SELECT COUNT(*), COUNT(n) FROM v"
         assert not quoted(both, {"v": views}, **BELL | {"mechanism": "best"}).quotes[0].gaussian
     assert len(quoted(MANY, {"v": views}, **BELL).quotes) == 100, "each at a part of rho, which is the same"

@@ -182,7 +182,7 @@ def test_over_a_thousand_buckets_a_count_is_off_by_13_at_most():
     query = ", ".join(f"COUNT_IF(x BETWEEN {low} AND {high})" for low, high in np.sort(ends, axis=1) - [[0, 1]])
     quote = quoted(f"SELECT {query} FROM t", {"t": table()}, epsilon=1)
     ranges, spans = quote.ranged[0], quote.statement.ranged[0].spans.values()
-    variances = [level.query.stddev**2 for level in ranges.quotes]
+    variances = [level.query.stddev() ** 2 for level in ranges.quotes]
     tree = quote.statement.ranged[0].tree
     assert tree.sizes == (1023, 93, 9) and sum(each.epsilon for each in ranges.quotes) == 1
     assert math.sqrt(np.mean([tree.variance(*span, variances) for span in spans])) < 13

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import select
 import signal
 import socket
@@ -23,10 +22,11 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import processes
@@ -104,11 +104,37 @@ class Proxy:
                         others[one].sendall(data)
 
 
+class Breakable(Protocol):
+    """What runs, is broken and goes on; settled, it says what is wrong, which is nothing where all is well."""
+
+    draw: Random
+    cluster: Cluster | None
+    proxy: Proxy
+
+    def write(self) -> None: ...
+    def breaks(self) -> None: ...
+    def revive(self) -> None: ...
+    def settled(self) -> str: ...
+
+
+def breaks_way(stream: Breakable, kind: str) -> None:
+    """Kill the server and start it again, or let the proxy delay, swallow or cut for a while."""
+    if kind == "server":
+        assert stream.cluster is not None
+        stream.cluster.kill()
+        time.sleep(0.3 * stream.draw.random())
+        stream.cluster.start()
+    else:
+        stream.proxy.mode = kind
+        time.sleep(2 * SECONDS * stream.draw.random())
+        stream.proxy.mode = "pass"
+
+
 class Broken:
     """What runs, and what was written."""
 
     def __init__(self, url: str, folder: Path, seed: int, cluster: Cluster | None = None) -> None:
-        self.draw, self.folder, self.cluster = random.Random(seed), folder, cluster
+        self.draw, self.folder, self.cluster = Random(seed), folder, cluster
         self.out, self.written, self.did = folder / "answers", Counter[str](), Counter[str]()
         self.files = [folder / "views.csv"]
         self.files[0].write_text("user,page\n")
@@ -181,22 +207,16 @@ class Broken:
             process.send_signal(signal.SIGSTOP)
             time.sleep(2 * SECONDS * self.draw.random())
             process.send_signal(signal.SIGCONT)
-        elif kind in ("delay", "swallow", "cut"):
-            self.proxy.mode = kind
-            time.sleep(2 * SECONDS * self.draw.random())
-            self.proxy.mode = "pass"
-        elif kind == "server" and self.cluster is not None:
-            self.cluster.kill()
-            time.sleep(0.3 * self.draw.random())
-            self.cluster.start()
+        elif kind in ("delay", "swallow", "cut", "server"):
+            breaks_way(self, kind)
         elif kind == "file":
             self.files.append(self.folder / f"more{len(self.files)}.csv")
             self.files[-1].write_text("user,page\n")
             self.places.append(("worker", 0))
             self.running.append(self._started("worker", 0, len(self.files) - 1))
 
-    def settled(self, patience: float = 120) -> list[list[Any]]:
-        """All answers, once what was written is counted, or the patience has ended."""
+    def settled(self, patience: float = 120) -> str:
+        """What is wrong once what was written is counted, or the patience has ended; nothing where all is well."""
         end, expected = time.monotonic() + patience, [self.written["a"], self.written["b"]]
         while time.monotonic() < end:
             answers = self.answers()
@@ -204,23 +224,22 @@ class Broken:
                 break
             self.revive()
             time.sleep(0.1)
-        return self.answers()
+        answers, by_epoch = self.answers(), dict[int, Any]()
+        if not answers or answers[-1][1] != expected:
+            return f"written {expected}, and answered {answers[-1:]}"
+        for epoch, *values in answers:
+            if by_epoch.setdefault(epoch, values) != values:
+                return f"epoch {epoch} was answered in two ways"
+        return ""
 
     def answers(self) -> list[list[Any]]:
         """The whole lines that keepers wrote, by epoch."""
         lines = self.out.read_text().splitlines(keepends=True) if self.out.exists() else []
         return sorted(json.loads(line) for line in lines if line.endswith("\n") and line.startswith("["))
 
-    def wrong(self, answers: list[list[Any]]) -> str:
-        """What is wrong with them; nothing where all is well."""
-        expected = [self.written["a"], self.written["b"]]
-        if not answers or answers[-1][1] != expected:
-            return f"written {expected}, and answered {answers[-1:]}"
-        by_epoch: dict[int, Any] = {}
-        for epoch, *values in answers:
-            if by_epoch.setdefault(epoch, values) != values:
-                return f"epoch {epoch} was answered in two ways"
-        return ""
+    def __str__(self) -> str:
+        epochs = len({answer[0] for answer in self.answers()})
+        return f"{dict(self.did)}: {sum(self.written.values()):,} lines, {epochs:,} epochs answered"
 
     def close(self) -> None:
         self.proxy.close()
@@ -244,33 +263,36 @@ def running_server() -> Iterator[Cluster]:
             cluster.stop()
 
 
-def broken(broken: Broken, times: int) -> str:
+def broken(stream: Breakable, times: int) -> str:
     """Break it so many times; what is wrong in the end."""
     for _ in range(times):
-        broken.write()
-        time.sleep(0.4 * broken.draw.random())
-        broken.breaks()
-        broken.revive()
-    return broken.wrong(broken.settled())
+        stream.write()
+        time.sleep(0.4 * stream.draw.random())
+        stream.breaks()
+        stream.revive()
+    return stream.settled()
 
 
-def main() -> int:
-    """Break a stream as the command line says."""
+def main(begin: Callable[[Cluster, Path, int], AbstractContextManager[Breakable]], times: int) -> int:
+    """Break a stream as the command line says.
+
+    Args:
+        begin: Gives what is broken, of a server, a folder and a seed; printed, it says what happened.
+        times: How often by default.
+    """
     parser = argparse.ArgumentParser()
-    parser.add_argument("--times", type=int, default=500)
+    parser.add_argument("--times", type=int, default=times)
     parser.add_argument("--seed", type=int, default=37)
     words = parser.parse_args()
-    with ExitStack() as ending:
-        cluster = ending.enter_context(running_server())
-        folder = Path(ending.enter_context(tempfile.TemporaryDirectory()))
-        stream = ending.enter_context(closing(Broken(cluster.url, folder, words.seed, cluster)))
+    with (
+        running_server() as cluster,
+        tempfile.TemporaryDirectory() as folder,
+        begin(cluster, Path(folder), words.seed) as stream,
+    ):
         why = broken(stream, words.times)
-        epochs = len({answer[0] for answer in stream.answers()})
-        print(
-            f"{dict(stream.did)}: {sum(stream.written.values()):,} lines, {epochs:,} epochs answered; {why or 'right'}"
-        )
+        print(f"{stream}; {why or 'right'}")
     return bool(why)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(lambda cluster, folder, seed: closing(Broken(cluster.url, folder, seed, cluster)), 500))

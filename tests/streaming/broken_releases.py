@@ -11,24 +11,22 @@ published file changed.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import datetime as dt
 import os
 import random
 import signal
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from servers import Cluster
-from streaming.breaking import SECONDS, Proxy, running_server
+from streaming.breaking import SECONDS, Proxy, breaks_way, main
 from streaming.follows import COST, FIRST, KEYS, Forks, declared
 
 from wpinq.core.ledger import Ledger
@@ -133,7 +131,8 @@ class Hosts:
                 file.write(f"u{self.written.total()},{page},{at}\n")
 
     def revive(self) -> None:
-        """Start again what has ended."""
+        """Note what is published by now, and start again what has ended."""
+        self.counts()
         for index, number in enumerate(self.hosts):
             if not Forks.lives(number):
                 self.hosts[index] = self._host(index)
@@ -149,10 +148,6 @@ class Hosts:
         number = self.draw.choice([*self.hosts, *self.hosts, *self.workers])
         if kind == "hour":
             self.clock(self.hour + 1)
-        elif kind == "server" and self.cluster is not None:
-            self.cluster.kill()
-            time.sleep(0.3 * self.draw.random())
-            self.cluster.start()
         elif kind == "kill":
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
@@ -162,9 +157,7 @@ class Hosts:
                 time.sleep(2 * SECONDS * self.draw.random())
                 os.kill(number, signal.SIGCONT)
         else:
-            self.proxy.mode = kind
-            time.sleep(2 * SECONDS * self.draw.random())
-            self.proxy.mode = "pass"
+            breaks_way(self, kind)
 
     def counts(self) -> Counter[str]:
         """What was published of each page, over all periods; and, as "changed", of what that was another before."""
@@ -200,7 +193,8 @@ class Hosts:
         wrong = [f"{page}: {self.written[page]} written and {counts[page]} counted" for page in KEYS
                  if counts[page] != self.written[page]]  # fmt: skip
         wrong += ["what was published has changed"] * bool(counts["changed"])
-        return "; ".join(wrong + self._charged())
+        wrong += self._charged()
+        return "; ".join([*wrong, self.state()] if wrong else [])
 
     def _charged(self) -> list[str]:
         """What is wrong with the charges."""
@@ -224,7 +218,13 @@ class Hosts:
             rows = connection.execute(home.sql(leases)).fetchall()
             parts = connection.execute(home.sql("SELECT count(*) FROM {parts}")).fetchall()
         lives = [Forks.lives(number) for number in (*self.hosts, *self.workers)]
-        return f"parts {parts}, leases {rows}, living {lives}"
+        said = self.folder / "said"
+        errors = [line for line in said.read_text().splitlines() if "Outcome(" not in line] if said.exists() else []
+        return "\n".join([f"hour {self.hour}, parts {parts}, leases {rows}, living {lives}", *errors[-10:]])
+
+    def __str__(self) -> str:
+        lines = sum(self.written.values())
+        return f"{dict(self.did)}: {lines:,} lines, {self.periods:,} periods, {self.turns} turns"
 
     def close(self) -> None:
         """End what runs."""
@@ -234,36 +234,12 @@ class Hosts:
                 os.kill(number, signal.SIGKILL)
 
 
-def broken(hosts: Hosts, times: int) -> str:
-    """Break it so many times; what is wrong in the end."""
-    for _ in range(times):
-        hosts.write()
-        time.sleep(0.4 * hosts.draw.random())
-        hosts.breaks()
-        hosts.counts()
-        hosts.revive()
-    return hosts.settled()
-
-
-def main() -> int:
-    """Break a release as the command line says."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--times", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=37)
-    words = parser.parse_args()
-    with ExitStack() as ending:
-        cluster: Cluster = ending.enter_context(running_server())
-        folder = Path(ending.enter_context(tempfile.TemporaryDirectory()))
-        forks = ending.enter_context(closing(Forks()))
-        hosts = ending.enter_context(closing(Hosts(forks, cluster.url, folder, words.seed, cluster=cluster)))
-        why = broken(hosts, words.times)
-        if why:
-            errors = [line for line in (folder / "said").read_text().splitlines() if "Outcome(" not in line]
-            print(f"the clock is at hour {hosts.hour}; {hosts.state()}", *errors[-10:], sep="\n")
-        lines = sum(hosts.written.values())
-        print(f"{dict(hosts.did)}: {lines:,} lines, {hosts.periods:,} periods, {hosts.turns} turns; {why or 'right'}")
-    return bool(why)
+@contextmanager
+def hosts_of(cluster: Cluster, folder: Path, seed: int) -> Iterator[Hosts]:
+    """Hosts, until they end."""
+    with closing(Forks()) as forks, closing(Hosts(forks, cluster.url, folder, seed, cluster=cluster)) as hosts:
+        yield hosts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(hosts_of, 300))

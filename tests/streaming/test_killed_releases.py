@@ -10,8 +10,8 @@ from contextlib import closing
 import pytest
 from depth import deep
 from streaming import follows
-from streaming.breaking import running_server
-from streaming.broken_releases import Hosts, broken
+from streaming.breaking import broken, running_server
+from streaming.broken_releases import Hosts
 
 PLANS = ["take before", "take after", "close before", "close after"]
 

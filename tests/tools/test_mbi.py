@@ -45,7 +45,7 @@ def test_what_was_bought_for_planned_tables_is_all_that_mbi_takes(people):
     for one in found:
         axes = tuple(axis for axis, name in enumerate(kinds) if name not in one.clique)
         assert one.noisy_measurement.tolist() == pytest.approx(TRUTH.sum(axis=axes).ravel().tolist(), abs=2)
-        assert one.stddev == tables.measurements[one.clique].stddev
+        assert one.stddev == tables.measurements[one.clique].stddev()
 
 
 def test_residuals_are_what_mbi_makes_of_a_marginal():
@@ -107,7 +107,7 @@ def test_the_deviation_is_that_of_the_noise(mechanism):
     made = wpinq.protect([(1,)], columns={"n": int}, **budget).measure(**cost, mechanism=mechanism)
     found = marginal(made, {"n": range(10, 4010)})
     spread = np.sqrt(np.mean(np.square(found.noisy_measurement)))
-    assert found.stddev == made.stddev and abs(spread / found.stddev - 1) < 6 * np.sqrt(5 / 4 / 4000)
+    assert found.stddev == made.stddev() and abs(spread / found.stddev - 1) < 6 * np.sqrt(5 / 4 / 4000)
 
 
 def test_what_mbi_draws_agrees_with_the_marginals(people):

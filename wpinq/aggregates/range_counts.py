@@ -187,7 +187,7 @@ class Spans(ABC):
 
     @cached_property
     def _variances(self) -> list[float]:
-        return [max(level.stddev**2, 1e-12) for level in self.measured]
+        return [max(level.stddev() ** 2, 1e-12) for level in self.measured]
 
     def _edge_indices(self, pair: tuple[Amount, Amount], call: str = "between") -> tuple[int, int]:
         """The places of both ends among the edges."""

@@ -18,7 +18,7 @@ from wpinq.core.records.bins import Blocks
 from wpinq.errors import PlanError
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm
 from wpinq.postprocess.margins import consistent as least_squares
-from wpinq.query.rows import Move, added_up, observed
+from wpinq.query.rows import Move, added_up, ends_of, observed
 from wpinq.query.statement import Statement
 
 CALL = "consistent"
@@ -158,7 +158,10 @@ def consistent(*answers: Answer) -> tuple[Answer, ...]:
         raise PlanError(f"{CALL}(...): these answers count different records, which need not agree; ask each of the"
                         " same table with the same WHERE and bound.")  # fmt: skip
     moved = iter(np.split(_agreed(margins), np.cumsum([len(margin.values) for margin in margins])[:-1]))
-    return tuple(part.moved(partial(_replaced, values)) for part, values in zip(parts, moved, strict=True))
+    return tuple(
+        part.moved(partial(_replaced, margin.values, values))
+        for part, margin, values in zip(parts, margins, moved, strict=True)
+    )
 
 
 def _agreed(margins: Sequence[Margin]) -> npt.NDArray[np.float64]:
@@ -175,7 +178,9 @@ def _agreed(margins: Sequence[Margin]) -> npt.NDArray[np.float64]:
 
 
 def _replaced(
-    values: npt.NDArray[np.float64], groups: pl.DataFrame, counts: Sequence[pl.Series], *_: object
-) -> list[pl.Series]:
+    measured: npt.NDArray[np.float64], values: npt.NDArray[np.float64], _statement: Statement, _groups: pl.DataFrame,
+    _counted: object, halves: Sequence[float], _level: float,
+) -> list[pl.Series]:  # fmt: skip
     """The one count of an answer, replaced, with the ends of its interval as they were."""
-    return [pl.Series(counts[0].name, values), *counts[1:]]
+    count = pl.Series("count 0", values)
+    return [count, *ends_of(pl.Series(count.name, measured), halves[0])]

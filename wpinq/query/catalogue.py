@@ -12,7 +12,7 @@ from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL, Derived
 from wpinq.query.joins import conjuncts, required
-from wpinq.query.public_rows import public_rows
+from wpinq.query.public_rows import PublicRows, public_rows
 
 TABLE = {"this", "alias", "db", "catalog"}
 
@@ -30,6 +30,7 @@ class Catalogue:
     tables: Mapping[str, Any]
     derive: Callable[[Any], Derived]
     schemas: dict[str, str] = field(default_factory=dict)
+    _read: dict[int, tuple[Any, PublicRows]] = field(default_factory=dict)
 
     def table(self, node: Any, number: int) -> tuple[str, Any]:
         """The name by which columns refer to an entry of FROM, and what it stands for.
@@ -51,6 +52,12 @@ class Catalogue:
         if alias is not None and alias.args.get("columns") and not isinstance(source, Derived):
             raise PlanError(f"{CALL}: {shown(node)}: columns cannot be renamed here; use AS in the SELECT.")
         return node.alias or name, source.renamed(alias) if isinstance(source, Derived) else source
+
+    def public(self, table: Any, name: str) -> PublicRows:
+        """The rows of a public table, which are read once; see `public_rows`."""
+        if id(table) not in self._read:
+            self._read[id(table)] = table, public_rows(table, name)  # held, so that no other table has its id
+        return self._read[id(table)][1]
 
     def protected_first(self, first: Any, joins: list[Any], where: Any = None) -> tuple[Any, list[Any]]:
         """FROM and JOIN, with a protected table first: the order of tables changes no row of an inner join.
@@ -117,7 +124,7 @@ class Catalogue:
             table = self._by_name(entry)[1]
             rows = table.rows if isinstance(table, Derived) else table
             led = brought(rows)
-            for name in (rows if isinstance(rows, Collection) else public_rows(rows, _name(entry))).columns:
+            for name in (rows if isinstance(rows, Collection) else self.public(rows, _name(entry))).columns:
                 if name != led:
                     result.setdefault(name.lower(), []).append(_name(entry))
         return {name: alone[0] for name, alone in result.items() if len(alone) == 1}

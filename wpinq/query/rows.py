@@ -20,12 +20,10 @@ from wpinq.query.joined import CountByNumber
 from wpinq.query.ranged import CountInRange
 from wpinq.query.statement import Statement
 
-Move: TypeAlias = (
-    "Callable[[pl.DataFrame, Sequence[pl.Series], Sequence[Measurement], float, Sequence[float]], list[pl.Series]]"
-)
-"""Gives counts that add up, from groups, counts with the ends of their intervals, their measurements, level, halves."""
-Counted: TypeAlias = "Measurement | CountByNumber | CountInRange"
+Counted: TypeAlias = Measurement | CountByNumber | CountInRange
 """What a count is observed of."""
+Move: TypeAlias = Callable[[Statement, pl.DataFrame, Sequence[Counted], Sequence[float], float], list[pl.Series]]
+"""Gives counts that add up, each with the ends of its interval: of groups, measured, with half widths, at a level."""
 
 
 def finished(
@@ -50,9 +48,7 @@ def finished(
     kinds = [number.kind for number in statement.numbers]
 
     def left(block: pl.DataFrame) -> pl.DataFrame:
-        counts = _counts(statement, block, counted, halves)
-        if agreeing:
-            counts = agreeing(block, counts, measured_alone(counted), float(1 - (1 - level) / bins), halves)
+        counts = (agreeing or _counts)(statement, block, counted, halves, float(1 - (1 - level) / bins))
         return _having(statement, block, [*counts, *_named(ends, kinds)])
 
     blocks = iter([groups.whole.unique(maintain_order=True)] if agreeing else groups)
@@ -80,22 +76,21 @@ def finished(
 
 
 def added_up(
-    groups: pl.DataFrame, counts: Sequence[pl.Series], counted: Sequence[Measurement], level: float,
-    halves: Sequence[float],
-) -> list[pl.Series]:  # fmt: skip
+    statement: Statement, groups: pl.DataFrame, counted: Sequence[Counted], halves: Sequence[float], level: float
+) -> list[pl.Series]:
     """Counts of several sets of keys that add up, with the ends of intervals, from those that were measured.
 
     Intervals stay those of what was measured, but of a whole cube, where what is left of the noise is known.
     """
-    sizes, result = cube_sizes(groups), []
-    for index, (item, half) in enumerate(zip(counted, halves, strict=True)):
+    sizes, counts, result = cube_sizes(groups), _counts(statement, groups, counted, halves, level), []
+    for index, (item, half) in enumerate(zip(measured_alone(counted), halves, strict=True)):
         count, *ends = counts[3 * index : 3 * index + 3]
         moved = pl.Series(count.name, consistent(groups, count.cast(pl.Float64).to_numpy()))
         if sizes is not None:
             noise = tuple(NoiseTerm(float(item.scale) * part, many, item.gaussian) for part, many in cube_noise(sizes))
             # far out too little was drawn to tell; there one noise is wider than so many parts of it
             left = min(half, half_width(noise, level)) if level < FAR or item.gaussian else half
-            ends = [(moved - left).alias(ends[0].name), (moved + left).alias(ends[1].name)]
+            ends = ends_of(moved, left)
         result += [moved, *ends]
     return result
 
@@ -114,7 +109,7 @@ def half_of(statement: Statement, count: Counted, level: Fraction, bins: int = 1
 
 
 def _counts(
-    statement: Statement, groups: pl.DataFrame, counted: Sequence[Counted], halves: Sequence[float]
+    statement: Statement, groups: pl.DataFrame, counted: Sequence[Counted], halves: Sequence[float], _level: float
 ) -> list[pl.Series]:
     """Each count of each group, and the ends of its interval."""
     result = []
@@ -122,8 +117,13 @@ def _counts(
         count = pl.Series(f"count {index}", observed(item, groups))
         if statement.stepped is not None:
             count = _difference(item, groups, count, statement.stepped)
-        result += [count, (count - half).alias(f"low count {index}"), (count + half).alias(f"high count {index}")]
+        result += [count, *ends_of(count, half)]
     return result
+
+
+def ends_of(count: pl.Series, half: float) -> list[pl.Series]:
+    """The ends of the interval of a count."""
+    return [(count - half).alias(f"low {count.name}"), (count + half).alias(f"high {count.name}")]
 
 
 def observed(item: Counted, groups: pl.DataFrame) -> pl.Series:

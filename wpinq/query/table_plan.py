@@ -103,7 +103,7 @@ class TablePlan:
         """For each margin or residual one over the variance of its noise; 0 where it is not measured."""
         result = np.zeros(len(self.cube.cells))
         for number, measured in self._noise.items():
-            result[number] = max(measured.stddev, LEAST) ** -2
+            result[number] = max(measured.stddev(), LEAST) ** -2
         return result
 
     @property
@@ -170,7 +170,7 @@ class TablePlan:
         for names in self.shares:
             number = self.number(names)
             part = cube.dimensions[number] / cube.cells[number] if self.residual else 1
-            spread[names] = self._noise[number].stddev * math.sqrt(part)
+            spread[names] = self._noise[number].stddev() * math.sqrt(part)
         return {
             "cost": self.payment.text,
             "of": "residuals" if self.residual else "margins",

@@ -28,7 +28,7 @@ from wpinq.errors import PlanError
 from wpinq.query.catalogue import Catalogue, brought
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
 from wpinq.query.joins import WHY, conjuncts, equalities, implied, paired
-from wpinq.query.public_rows import PublicRows, looked_up, public_rows
+from wpinq.query.public_rows import PublicRows, looked_up
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -64,7 +64,7 @@ class Tables:
         written = [str(entry.alias_or_name).lower() for entry in (first, *(entry.this for entry in joins))]
         first, joins = self._catalogue.protected_first(first, list(joins), where)
         alias, result = self._table(first)
-        self.base = result if isinstance(result, Collection) else public_rows(result, alias)
+        self.base = result if isinstance(result, Collection) else self._catalogue.public(result, alias)
         result = self.base
         self._columns[alias] = base_columns(result)
         self._merged: set[tuple[str, str]] = set()  # columns of USING: without a table, that of the first one is meant
@@ -266,18 +266,18 @@ class Tables:
         if not isinstance(self.base, Collection):
             raise PlanError(f"{CALL}: {shown(join)}: name the protected table in FROM, and join the others; "
                             "public tables that come before it are joined by equalities of table.column.")  # fmt: skip
-        join = self._natural(join, result) if natural else join
+        join = self._natural(join, alias, result) if natural else join
         using = [column.name for column in join.args.get("using") or ()]
         self._merged |= {(alias, name) for name in using}
         self._using = list(dict.fromkeys([*using, *self._using]))
         if isinstance(result, Collection):
             self._pair(join, alias, result)
             return
-        self._look_up(join, alias, public_rows(result, alias))
+        self._look_up(join, alias, self._catalogue.public(result, alias))
 
-    def _natural(self, join: Any, other: Any) -> Any:
+    def _natural(self, join: Any, alias: str, other: Any) -> Any:
         """NATURAL JOIN as what it stands for: USING the columns that both have."""
-        names = other.columns if isinstance(other, Collection) else public_rows(other).columns
+        names = (other if isinstance(other, Collection) else self._catalogue.public(other, alias)).columns
         before, result = dict.fromkeys(name for columns in self._columns.values() for name in columns), join.copy()
         result.set("using", [identifier(name).this for name in before if name in names])
         return result

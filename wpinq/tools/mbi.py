@@ -55,7 +55,7 @@ def marginal(measurement: Measurement, values: Mapping[str, Sequence[Any]]) -> L
     indices = np.indices(shape).reshape(len(shape), -1)
     columns = zip(names, indices, strict=True)
     cells = pl.DataFrame([pl.Series(name, list(values[name])).gather(index) for name, index in columns])
-    return LinearMeasurement(measurement.observe_many(cells).astype(float), names, measurement.stddev)
+    return LinearMeasurement(measurement.observe_many(cells).astype(float), names, measurement.stddev())
 
 
 def marginals(tables: PlannedTables) -> list[LinearMeasurement]:
@@ -74,7 +74,7 @@ def marginals(tables: PlannedTables) -> list[LinearMeasurement]:
     for names, measured in tables.measurements.items():
         cells = tables.cells(names)
         more = {"query": partial(_centred, cells.shape)} if tables.plan.residual and names else {}
-        result.append(LinearMeasurement(cells.ravel(), names, measured.stddev, **more))
+        result.append(LinearMeasurement(cells.ravel(), names, measured.stddev(), **more))
     return result
 
 

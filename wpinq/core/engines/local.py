@@ -28,11 +28,12 @@ from wpinq.errors import EngineError
 Take: TypeAlias = Callable[[Batch], None]
 
 
-def run(job: Job, *, threads: int | None = None) -> list[Histogram]:
+def run(job: Job, plan: Lowered | None = None, *, threads: int | None = None) -> list[Histogram]:
     """Read the sources once and compute the histograms of all roots.
 
     Args:
         job: The plans.
+        plan: They, where they are lowered already.
         threads: In how many a keyed step may run; as many as there are cores by default.
 
     Raises:
@@ -40,17 +41,17 @@ def run(job: Job, *, threads: int | None = None) -> list[Histogram]:
         EngineError: A step failed; the message names it and never the data.
     """
     result = job.empty()
-    job.failure.guard("the dataflow", _run, None)(job, result, threads or cores())
+    job.failure.guard("the dataflow", _run, None)(job, plan, result, threads or cores())
     job.failure.raise_if_failed()
     return result
 
 
-def _run(job: Job, result: list[Histogram], threads: int) -> None:
+def _run(job: Job, plan: Lowered | None, result: list[Histogram], threads: int) -> None:
     def read(shape: Read) -> Iterable[Batch]:
         for lots in until_failure(shape, (0, 1), job.progress, job.failure):
             yield from lots
 
-    Loop(job, threads).turn(read, result, last=True)
+    Loop(job, plan or Lowered(job), threads).turn(read, result, last=True)
 
 
 class Loop:
@@ -58,11 +59,12 @@ class Loop:
 
     Args:
         job: The plans.
+        plan: They, lowered.
         threads: In how many a keyed step may run that answers once; None where it answers again and again.
     """
 
-    def __init__(self, job: Job, threads: int | None) -> None:
-        self._job, self._plan = job, Lowered(job)
+    def __init__(self, job: Job, plan: Lowered, threads: int | None) -> None:
+        self._job, self._plan = job, plan
         self._takers: dict[Node, list[Take]] = {node: [] for node in self._plan.read}
         self._states: dict[Node, State] = {}
         for node, shape in self._plan.shapes.items():
@@ -126,7 +128,7 @@ class LiveLoop:
     def __init__(self, roots: Sequence[Node], key: bytes) -> None:
         self.roots = tuple(roots)
         self._job = Job(self.roots, key)
-        self._loop = Loop(self._job, None)
+        self._loop = Loop(self._job, Lowered(self._job), None)
         self._closed = False
 
     def push(self, items: Sequence[FlowItem]) -> list[Histogram]:

@@ -30,13 +30,14 @@ def finite(read: Sequence[DataSet]) -> Callable[[Job], list[Histogram]]:
 
 def large(job: Job) -> list[Histogram]:
     """Run plans over more than a little; see above."""
-    if not installed() or job.failure.guard("the dataflow", lambda: Lowered(job).stacked, instead=False)():
+    plan = job.failure.guard("the dataflow", Lowered, None)(job)
+    if not installed() or (plan is not None and plan.stacked):
         from wpinq.core.engines import local
 
-        return local.run(job)
+        return local.run(job, plan)
     from wpinq.core.engines.bytewax import flow
 
-    return flow.run(job)
+    return flow.run(job, plan)
 
 
 def live(roots: Sequence[Node], key: bytes) -> Live:

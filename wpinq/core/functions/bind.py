@@ -35,18 +35,16 @@ from wpinq.core.functions.isolate import each
 from wpinq.core.functions.plain import Many, Plain
 from wpinq.core.functions.traced.columnar import Columnar, agrees, columns_read, projected
 from wpinq.core.functions.traced.expression import Expression, Untraced
-from wpinq.core.functions.traced.trace import Formula, trace
+from wpinq.core.functions.traced.trace import STRAIGHT, Formula, trace
 from wpinq.core.functions.tree import Node, col
 from wpinq.core.functions.versioned import Versioned
 from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 
-_STRAIGHT = """
-    RESUME NOP PUSH_NULL PRECALL CALL KW_NAMES LOAD_FAST LOAD_FAST_CHECK STORE_FAST LOAD_CONST LOAD_ATTR LOAD_METHOD
-    BUILD_TUPLE BUILD_SLICE BINARY_SUBSCR BINARY_SLICE BINARY_OP COMPARE_OP UNARY_NEGATIVE UNARY_NOT IS_OP CONTAINS_OP
-    FORMAT_VALUE BUILD_STRING RETURN_VALUE RETURN_CONST EXTENDED_ARG CACHE"""
-STRAIGHT = frozenset(_STRAIGHT.split())
+_ALONE = {"KW_NAMES", "UNARY_NOT", "IS_OP", "CONTAINS_OP", "FORMAT_VALUE", "BUILD_STRING", "CACHE"}
+ALONE = STRAIGHT - {"COPY_FREE_VARS", "LOAD_DEREF", "LOAD_GLOBAL"} | _ALONE
+"""Bytecodes of straight functions that read nothing but their arguments and constants."""
 TYPICAL: dict[Kind, tuple[str, Any]] = {
     Kind.TEXT: ("a text", "a b"), Kind.INT: ("an integer", 1), Kind.FLOAT: ("a number", 1.5),
     Kind.BOOL: ("a boolean", True), Kind.BYTES: ("bytes", b"a"), Kind.DATE: ("a date", dt.date(2026, 1, 2)),
@@ -87,7 +85,7 @@ def refuse_misspelt(function: object, binding: Binding, schema: Schema, call: st
 def _straight(function: FunctionType) -> bool:
     code = function.__code__
     constants = any(isinstance(constant, (tuple, frozenset)) for constant in code.co_consts)
-    return readable() and not constants and all(constant.opname in STRAIGHT for constant in steps_of(code))
+    return readable() and not constants and all(step.opname in ALONE for step in steps_of(code))
 
 
 P = TypeVar("P", bound=Plain)

@@ -111,7 +111,7 @@ def measure(
 
     Args:
         epsilon: What the measurement costs the privacy unit, exact. The noise scale is the largest movement that one
-            unit can cause, divided by epsilon; a continual one needs more (`deviation`).
+            unit can cause, divided by epsilon; a continual one needs more (`stddev`).
         name: Tells repetitions apart, and names the charge in the ledger.
         mechanism: "geometric" (discrete Laplace), "laplace" (on a dyadic grid), "gaussian" (discrete Gaussian, for rho,
             or epsilon and delta), or "best": geometric noise of this epsilon or Gaussian noise of this epsilon and

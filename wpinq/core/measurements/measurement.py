@@ -194,18 +194,13 @@ class Measurement(ChargedQuery):
         """
         return self.times.half_width(exact(level, "interval(level=...)"), bins, epoch) / self._unit
 
-    def deviation(self, epoch: int | None = None) -> float:
-        """The standard deviation of the noise, in weight; of a measurement at every epoch that of one.
+    def stddev(self, epoch: int | None = None) -> float:
+        """The standard deviation of the noise, in weight; at every epoch that of one, by default the last.
 
         Raises:
             NotReadyError: See `observe`.
         """
         return math.sqrt(self.times.variance(epoch)) / self._unit
-
-    @property
-    def stddev(self) -> float:
-        """The standard deviation of the noise, in weight; at every epoch that of the last."""
-        return self.deviation()
 
     def release(
         self, threshold: Amount | None = None, delta: Amount | None = None, keys: Any = None

@@ -229,7 +229,6 @@ class Residual(ChargedQuery):
         self._form = form
         self._found: Floats | None = None
 
-    @property
     def stddev(self) -> float:
         """The standard deviation of its noise in any direction, in weight: that of a contrast over its length."""
         return self._form.deviation / self.node.resolution

@@ -123,6 +123,13 @@ class DataSet:
         return isinstance(self.reader, (Log, Closed))
 
     @property
+    def kept(self) -> bool:
+        """Whether its epochs are kept for a restart, after which its questions are asked again."""
+        from wpinq.core.records.log import Closed, Log  # see `live`
+
+        return isinstance(self.reader, (Log, Closed)) and self.reader.kept
+
+    @property
     def _once(self) -> bool:
         """Whether its records can be read once alone, so that the pass that answers has to compare them."""
         return bool(getattr(self.reader, "once", False))

@@ -38,10 +38,7 @@ def announce(quotes: Sequence[Quote[Any]]) -> None:
         PlanError: Of a stream that is kept for a restart it would be charged at each; nothing was charged.
     """
     for quote in quotes:
-        if (
-            any(getattr(data.reader, "kept", False) for data in quote.sources)
-            and not fingerprints(quote.node)[quote.node]
-        ):
+        if any(data.kept for data in quote.sources) and not fingerprints(quote.node)[quote.node]:
             raise PlanError(UNKNOWN.format(quote.label))
         before = {ledger.repeated(charge): charge for ledger, charge in quote.charges if charge.asked}
         before.pop(None, None)

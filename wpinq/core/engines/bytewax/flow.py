@@ -106,23 +106,27 @@ Counts: TypeAlias = dict[Node, list[Callable[[Batch], None]]]
 """What counts the records that leave a step, where measurements alone read them."""
 
 
-def run(job: Job) -> list[Histogram]:
+def run(job: Job, plan: Lowered | None = None) -> list[Histogram]:
     """Read the sources once and compute the histograms of all roots.
+
+    Args:
+        job: The plans.
+        plan: They, where they are lowered already.
 
     Raises:
         SourceError: A source could not be read to its end.
         EngineError: A step failed; the message names it and never the data.
     """
     result = job.empty()
-    job.failure.guard("the dataflow", lambda: run_main(build(job, result)), None)()  # type: ignore[no-untyped-call]
+    job.failure.guard("the dataflow", lambda: run_main(build(job, result, plan)), None)()  # type: ignore[no-untyped-call]
     job.failure.raise_if_failed()
     return result
 
 
-def build(job: Job, histograms: list[Histogram]) -> Dataflow:
-    """Lower the plans to a bytewax dataflow that adds its histograms to `found`."""
+def build(job: Job, histograms: list[Histogram], plan: Lowered | None = None) -> Dataflow:
+    """Lower the plans to a bytewax dataflow that adds to these histograms."""
     flow = Dataflow("wpinq")
-    lowering = Lowering(flow, job, [histogram.absorb for histogram in histograms])
+    lowering = Lowering(flow, job, [histogram.absorb for histogram in histograms], plan)
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
         keyed = op.key_on(f"measure_{number}_in", streams[lowering.plan.chosen[root]], lambda _: "all")
@@ -147,12 +151,15 @@ class Lowering:
         job: What is computed.
         count: For each measurement what counts records in this process. It is called with each piece of the last answer
             of a step that it alone reads, which as a stream would be held as a whole.
+        plan: The steps, where they are lowered already.
     """
 
     eager = False
 
-    def __init__(self, flow: Dataflow, job: Job, count: Sequence[Callable[[Batch], None]] = ()) -> None:
-        self._flow, self.job, self.plan = flow, job, Lowered(job)
+    def __init__(
+        self, flow: Dataflow, job: Job, count: Sequence[Callable[[Batch], None]] = (), plan: Lowered | None = None
+    ) -> None:
+        self._flow, self.job, self.plan = flow, job, plan or Lowered(job)
         others = {
             self.plan.chosen[up]
             for node, shape in self.plan.shapes.items()

@@ -77,3 +77,19 @@ def test_what_is_put_in_place_of_a_method_stays():
     before = vars(First)["size"]
     First.size = lambda self: ["counted", before.__get__(self, First)()]
     assert First("abc").size() == ["counted", [3]] == First("abc").size()
+
+
+THREE = """
+import sys
+import wpinq
+views = wpinq.protect([("ann", "home"), ("bob", "home")], budget=1, columns=("user", "page"))
+views.map(lambda page: page).measure(epsilon="0.1").observe("home")
+print(*(name for name in sys.modules if name.partition(".")[0] == "wpinq"))
+"""
+
+
+def test_a_question_loads_what_it_needs():
+    """Noise that few plans have, epochs, windows, people and what shows answers are loaded where they are asked for."""
+    loaded = subprocess.run([sys.executable, "-c", THREE], capture_output=True, text=True, check=True).stdout.split()
+    assert len(loaded) <= 120, "what does a question in memory need of it?"
+    assert not [name for name in loaded if name.partition(".")[2].startswith(("apps", "html", "postprocess", "query"))]

@@ -13,7 +13,6 @@ from wpinq.arguments import COLLECTION, NAME, NAMES, NOTHING, takes
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, LAPLACE, Terms
-from wpinq.degrees.hierarchy import Hierarchy, release_by
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.errors import ExactnessError, PlanError
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.core.measurements.measurement import Measurement
     from wpinq.core.pricing.quote import Quote
+    from wpinq.degrees.hierarchy import Hierarchy
 
 WIDEST_OF_TWO = {"uniform": 500, "smooth": 25}
 """The same of two curves."""
@@ -118,6 +118,8 @@ def release(
     if by is not None:
         if split is not None or method is not None or prior is not None:
             raise PlanError("release(by=...): each node is one corner; leave out split=, method= and prior=.")
+        from wpinq.degrees.hierarchy import release_by
+
         return release_by(collection, terms, by, nodes, name=name, analyst=analyst)
     method = check_method(method or "posterior", "release")
     quotes = quoted(collection, terms, split=split, method=method, prior=prior, name=name, analyst=analyst)

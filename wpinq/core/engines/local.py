@@ -14,8 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 from wpinq.core.engines.job import FlowItem, Job, Lowered
-from wpinq.core.engines.linear import Linear, StepBatches
-from wpinq.core.engines.matching import match
+from wpinq.core.engines.linear import Linear, StepBatches, match
 from wpinq.core.engines.reading import until_failure
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Keyed, Read

@@ -24,8 +24,7 @@ from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import run_main
 
 from wpinq.core.engines.job import Job, Lowered
-from wpinq.core.engines.linear import Linear, StepBatches
-from wpinq.core.engines.matching import match
+from wpinq.core.engines.linear import Linear, StepBatches, match
 from wpinq.core.engines.reading import until_failure
 from wpinq.core.engines.shards import split
 from wpinq.core.plan.node import Node

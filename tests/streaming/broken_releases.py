@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 from servers import Cluster
@@ -72,8 +73,8 @@ class Hosts:
 
         from wpinq.apps.publish import Release
 
-        os.environ["WPINQ_SECRET"] = bytes(range(32)).hex()
-        with warnings.catch_warnings():
+        secret = {"WPINQ_SECRET": bytes(range(32)).hex()}
+        with warnings.catch_warnings(), patch.dict(os.environ, secret):  # other tests have secrets of their own
             warnings.simplefilter("ignore")
             release = Release(self._release(0, "none"), "site", self.folder, clock=lambda: BEGIN.replace(tzinfo=dt.UTC))
             with closing(release.follow(workers=0)) as follower:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,15 +50,19 @@ class Commands(typer.core.TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """One of them, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"wpinq.apps.cli.{COMMANDS[cmd_name]}")
-        alone = typer.Typer()
-        if hasattr(module, "app"):
-            alone.add_typer(module.app, name=cmd_name)
-        else:
-            alone.command(cmd_name, cls=Helped)(getattr(module, COMMANDS[cmd_name]))
-        return typer.main.get_group(alone).commands[cmd_name]
+        return _made(cmd_name) if cmd_name in COMMANDS else None
+
+
+@cache
+def _made(name: str) -> Any:
+    """A command as Typer makes it of its function, which takes as long as many a command runs."""
+    module = import_module(f"wpinq.apps.cli.{COMMANDS[name]}")
+    alone = typer.Typer()
+    if hasattr(module, "app"):
+        alone.add_typer(module.app, name=name)
+    else:
+        alone.command(name, cls=Helped)(getattr(module, COMMANDS[name]))
+    return typer.main.get_group(alone).commands[name]
 
 
 app = typer.Typer(

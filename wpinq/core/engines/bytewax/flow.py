@@ -1,19 +1,20 @@
 """The default engine: plans lowered to columnar steps on bytewax.
 
-Items are whole batches, never records. A keyed step is cut into shards by identity. bytewax sees the shard's label
-only, so neither its errors nor its logs can show a record. A finite source is read to its end before keyed steps emit.
-This module draws no random numbers, charges nothing and does not know measurements.
+Items are whole batches, never records. Steps are those of bytewax's core: its others, `map` say, are made of two or
+three of them, each of which takes as long to make as a small batch to compute. A keyed step is cut into shards by
+identity. bytewax sees the shard's label only, so neither its errors nor its logs can show a record. A finite source is
+read to its end before keyed steps emit. This module draws no random numbers, charges nothing and does not know
+measurements.
 
-The ends of a dataflow in bytewax's terms, and the exchange between its workers.
-
-`Feed` is what every worker reads, `HandOver` what the caller receives. An exchange sends records to the shard of their
-key within one process: each batch is cut as it comes.
+The ends of a dataflow are `Feed`, which every worker reads, and `HandOver`, which the caller receives. An exchange
+between workers sends records to the shard of their key within one process: each batch is cut as it comes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar, assert_never
 
 import bytewax.operators as op
@@ -128,12 +129,10 @@ def build(job: Job, histograms: list[Histogram], plan: Lowered | None = None) ->
     lowering = Lowering(flow, job, [histogram.absorb for histogram in histograms], plan)
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
-        keyed = op.key_on(f"measure_{number}_in", streams[lowering.plan.chosen[root]], lambda _: "all")
+        keyed = op.flat_map_batch(f"measure_{number}_in", streams[lowering.plan.chosen[root]], _at_one_place)
         counted = op.stateful_batch(f"measure_{number}", keyed, _builder(partial(_Counter, root, job)))
-        parts = op.map(f"measure_{number}_tag", counted, _tagger(number))
-        op.output(
-            f"measure_{number}_out", parts, HandOver(job.failure.guard("measure", partial(_collect, histograms), None))
-        )
+        collect = job.failure.guard("measure", partial(_collect, histograms[number]), None)
+        op.output(f"measure_{number}_out", counted, HandOver(collect))
     return flow
 
 
@@ -192,7 +191,7 @@ class Lowering:
         match shape:
             case Read():
                 push = self.job.failure.guard("exchange", follows.push, {})
-                return op.map(f"{name}_on", self.read(name, shape), push)
+                return op.flat_map_batch(f"{name}_on", self.read(name, shape), partial(map, push))
             case Keyed():
                 return self._keyed(name, node, shape, ups, follows)
             case _:
@@ -222,7 +221,7 @@ class Lowering:
         guard = partial(self.job.failure.guard, node.title)
         logic = _builder(lambda: _Step(guard, make(), follows, self._count, eager=self.eager))
         changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)
-        return op.map(f"{name}_out", changed, lambda item: item[1])
+        return op.flat_map_batch(f"{name}_out", changed, partial(map, itemgetter(1)))
 
 
 def _merged(name: str, streams: list[Stream[V]]) -> Stream[V]:
@@ -233,14 +232,14 @@ def _picker(end: Node) -> Callable[[list[StepBatches]], list[Batch]]:
     return lambda items: [batch for parts in items for batch in parts.get(end, ())]
 
 
-def _collect(histograms: list[Histogram], item: tuple[int, Histogram]) -> None:
+def _at_one_place(items: list[Batch]) -> list[tuple[str, Batch]]:
+    """Batches that a measurement counts, for one place."""
+    return [("all", batch) for batch in items]
+
+
+def _collect(histogram: Histogram, item: tuple[str, Histogram]) -> None:
     """Add a shard of a measurement's histogram up."""
-    number, counted = item
-    histograms[number].merge(counted)
-
-
-def _tagger(number: int) -> Callable[[tuple[str, Histogram]], tuple[int, Histogram]]:
-    return lambda item: (number, item[1])
+    histogram.merge(item[1])
 
 
 def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[object], StatefulBatchLogic[V, W, None]]:

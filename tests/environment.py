@@ -5,6 +5,7 @@ Found: a file that set WPINQ_SECRET and left it let those fail that a worker hap
 
 import os
 
+import polars  # noqa: F401  it sets a variable of its allocator when it is first loaded
 import pytest
 
 OF_PYTEST = "PYTEST_CURRENT_TEST"

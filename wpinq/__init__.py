@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wpinq.lazy import late as _late
+from wpinq.lazy import provide as _provide
 
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees, graphs
@@ -126,6 +127,17 @@ __all__ = [
     "users",
     "versioned",
 ]
+
+
+ABOVE = {
+    "answer_chart": "show.answers", "answer_frame": "show.answers", "answer_html": "show.answers",
+    "answer_text": "show.answers", "budget_html": "show.notebook", "chart": "postprocess.charts",
+    "explain_measurement": "show.explain", "explain_plan": "show.explain", "measurement_html": "show.notebook",
+    "measurement_text": "show.notebook", "public_table": "sources.public", "quote_html": "show.notebook",
+    "quote_text": "show.explain", "replacing": "postprocess.degrees.synthesis.writers",
+}  # fmt: skip
+"""What the core asks of the rooms that stand on it, and where that is."""
+_provide(ABOVE)
 
 
 def __dir__() -> list[str]:

@@ -126,7 +126,7 @@ class Collection(Builder["Collection"]):
         return f"<protected collection {self._node.schema} by {self._node.title}>"
 
     def _repr_html_(self) -> str:
-        from wpinq.core.pricing.explain import plan_html
+        from wpinq.show.notebook import plan_html
 
         return plan_html(self._node, f"Protected collection {self._node.schema}")
 

@@ -1,4 +1,8 @@
-"""Names of a module that are loaded when they are first used (PEP 562), and methods that are."""
+"""Names of a module that are loaded when they are first used (PEP 562), methods that are, and what stands above a room.
+
+The core is shown, and reads public tables, by functions that stand on it. It asks for them by name (`above`), and
+`wpinq/__init__.py` says where they are (`provide`): so nothing in the core imports what knows HTML, pictures or files.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,23 @@ def late(face: str, homes: Mapping[str, str], rooms: Sequence[str] = ()) -> Call
         return value
 
     return loaded
+
+
+_above: dict[str, str] = {}
+
+
+def provide(homes: Mapping[str, str]) -> None:
+    """Say where the functions are that rooms ask for by `above`.
+
+    Args:
+        homes: For each name the module that it is of, within wpinq.
+    """
+    _above.update(homes)
+
+
+def above(name: str) -> Any:
+    """A function that stands above whoever asks for it, by its name; it is loaded when it is first asked for."""
+    return getattr(import_module(f"wpinq.{_above[name]}"), name)
 
 
 class Methods:

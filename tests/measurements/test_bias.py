@@ -9,7 +9,7 @@ import wpinq
 from wpinq.aggregates.keywords import LEVEL
 from wpinq.apps.cli import main
 from wpinq.core.plan.phrase import biases
-from wpinq.postprocess.shown import of_noise, rounded, upwards
+from wpinq.html.numbers import of_noise, rounded, upwards
 from wpinq.testing import protected
 
 LOUD = 400

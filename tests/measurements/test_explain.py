@@ -13,7 +13,7 @@ from wpinq.core.measurements.measure import explain
 from wpinq.core.noise import mechanism
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import noise_scale
-from wpinq.core.pricing.explain import expected_error
+from wpinq.show.explain import expected_error
 
 LEVEL = Fraction(95, 100)
 

@@ -11,7 +11,7 @@ import wpinq
 def test_they_share_one_histogram_and_no_noise(monkeypatch):
     """Two rows of 200 draws of scale 10 are alike, or one draw is 3,000, with a chance below 1 in 10^100."""
     ran, run = [], flow.run
-    monkeypatch.setattr(flow, "run", lambda job: ran.append(len(job.roots)) or run(job))
+    monkeypatch.setattr(flow, "run", lambda job, plan: ran.append(len(job.roots)) or run(job, plan))
     table = wpinq.protect([("a",)] * 5000, budget=1, columns={"page": str})
     pages = table.map("page")
     asked = [pages.measure("1/10", name=f"repetition {number}") for number in range(4)]

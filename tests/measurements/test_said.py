@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import wpinq
 from wpinq.core.plan.phrase import LONGEST
-from wpinq.postprocess.shown import within
+from wpinq.html.numbers import within
 
 QUERY = "SELECT page, COUNT(*) AS n\n  FROM views GROUP BY page"
 

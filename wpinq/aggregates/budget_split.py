@@ -11,7 +11,7 @@ from wpinq.arguments import MAPPING, NOTHING, takes
 from wpinq.core.measurements.answer import LEVEL
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
-from wpinq.postprocess.shown import upwards
+from wpinq.html.numbers import upwards
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement

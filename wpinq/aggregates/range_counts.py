@@ -32,11 +32,10 @@ from wpinq.core.noise.accuracy import level_of_each
 from wpinq.core.noise.tails import half_width_of_sum
 from wpinq.core.plan.node import steps
 from wpinq.core.plan.phrase import phrase
-from wpinq.core.pricing.explain import rounded
-from wpinq.core.pricing.quote import Quote, payment_line
+from wpinq.core.pricing.quote import Quote
 from wpinq.core.records.schema import Kind
 from wpinq.errors import LedgerError, PlanError
-from wpinq.exact import Amount, decimal, exact, positive
+from wpinq.exact import Amount, decimal, exact, positive, rounded
 from wpinq.html.parts import framed, lines, text
 
 if TYPE_CHECKING:
@@ -279,7 +278,7 @@ class QuotedRanges(Spans):
     def __str__(self) -> str:
         told = self.noise
         try:
-            told += [payment_line(price) for price in self.prices]
+            told += [price.line for price in self.prices]
         except LedgerError as error:
             told.append(f"  what is left is not known: {error}")
         return "\n".join(told)

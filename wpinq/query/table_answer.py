@@ -16,7 +16,7 @@ import polars as pl
 from wpinq.arguments import NAME, NOTHING, PATH, takes
 from wpinq.core.measurements.answer import LEVEL, Answer, save
 from wpinq.core.records.schema import Kind
-from wpinq.postprocess import shown
+from wpinq.html import numbers as shown
 from wpinq.postprocess.axes import Axis, noises, rounded
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.postprocess.degrees.synthesis.writers import replacing

@@ -23,7 +23,7 @@ from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, probability
 from wpinq.core.records.schema import Kind
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.postprocess.shown import nearly
+from wpinq.html.numbers import nearly
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

@@ -25,7 +25,7 @@ from wpinq.aggregates.ratios import farthest, ratio
 from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
-from wpinq.postprocess import shown
+from wpinq.html import numbers as shown
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 
 if TYPE_CHECKING:

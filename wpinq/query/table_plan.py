@@ -27,7 +27,7 @@ from wpinq.core.measurements.residual import Residual, cells_of, quote_residual
 from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
-from wpinq.postprocess import shown
+from wpinq.html import numbers as shown
 from wpinq.postprocess.cube import Cube, Floats, half_width
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ def _between(interval: tuple[int, int]) -> str:
 def _show(release: FittedRelease, written: list[Path]) -> None:
     from wpinq.apps.cli.show import aligned, budget_line, protects_line
     from wpinq.core import biases
-    from wpinq.postprocess.shown import beside_noise, nearly
+    from wpinq.html.numbers import beside_noise, nearly
 
     fit, paid = release.fit, release.paid
     low, high = fit.band(0.9)

@@ -237,7 +237,7 @@ def _priced(people: Collection) -> Callable[[], Answer]:
 def _answered(answer: Answer, true: dict[str, int]) -> None:
     """The noisy counts with their intervals, as bars, beside the exact ones."""
     from wpinq.apps.cli.show import aligned
-    from wpinq.postprocess.shown import noisy
+    from wpinq.html.numbers import noisy
 
     pairs = zip(answer.rows, answer.intervals, strict=True)
     bars = [(row[0], round(row[1]), *ends[1]) for row, ends in pairs if ends[1] is not None]

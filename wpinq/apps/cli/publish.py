@@ -69,7 +69,7 @@ def plan(file: File, period: Wanted = None) -> None:
     It is refused where a column that is read is null in every record, as one that was declared as another type is.
     """
     from wpinq.apps.cli.show import aligned
-    from wpinq.postprocess.shown import of_threshold
+    from wpinq.html.numbers import of_threshold
 
     release = _opened(file)
     priced = release.plan(period)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.cli.errors import printable
 from wpinq.exact import decimal
-from wpinq.postprocess.shown import beside_noise, nearly, noisy, of_noise, rounded
+from wpinq.html.numbers import beside_noise, nearly, noisy, of_noise, rounded
 
 if TYPE_CHECKING:
     from wpinq import Answer, Measurement

@@ -223,7 +223,7 @@ def _insist_on_read(
 
 def _publishing(quote: Quoted, delta: Fraction) -> None:
     """Say what publishing groups that nobody named leaves out, which follows from the price."""
-    from wpinq.postprocess.shown import of_threshold
+    from wpinq.html.numbers import of_threshold
 
     if quote.threshold is not None:
         typer.echo(f"Published at delta {decimal(delta)}: {of_threshold(quote.threshold)}.")

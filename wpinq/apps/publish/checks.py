@@ -15,7 +15,7 @@ import polars as pl
 
 from wpinq.apps.publish.declared import Checks
 from wpinq.apps.publish.questions import naming
-from wpinq.postprocess.shown import rounded
+from wpinq.html.numbers import rounded
 
 PAST = 8
 """Earlier periods that are looked at."""

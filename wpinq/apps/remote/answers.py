@@ -12,7 +12,7 @@ from wpinq.apps.remote import wire
 from wpinq.apps.remote.transport import PIECE, Transport, as_json, quoted
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import Amount, exact
-from wpinq.postprocess import shown
+from wpinq.html import numbers as shown
 
 
 class RemoteQuote:

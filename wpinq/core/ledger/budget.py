@@ -17,6 +17,7 @@ from wpinq.core.ledger.ledger import Ledger
 from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
 from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, decimal, positive
+from wpinq.lazy import above
 
 
 def left_line(promise: Promise, left: Fraction, sums: str, name: str) -> str:
@@ -115,13 +116,8 @@ class Budget:
         return f"{left_line(self.promise, self.left, self.told, self.name)}{delta}"
 
     def _repr_html_(self) -> str:
-        pure = self.promise.accounting == PURE
-        left, whole = (self.left, self.total) if pure else (self.promise.limit - self.divergence, self.promise.limit)
-        rows = [(label, decimal(amount)) for label, amount in self.questions.items()]
-        from wpinq.html.parts import framed, gauge, table, text
-
-        spent = table(("question", self.promise.kind), rows) if rows else text("Nothing was asked yet.")
-        return framed(str(self), gauge(left, whole, str(self)), spent, text(f"Each answer protects {self.unit}."))
+        html: str = above("budget_html")(self)
+        return html
 
 
 def code_of_row(ledger: Ledger, number: int) -> str | None:

@@ -46,6 +46,16 @@ class Price:
     fits: bool
     asks: str
 
+    @property
+    def line(self) -> str:
+        """What a data set would pay now, and what would be left."""
+        if not self.epsilon and not self.delta:
+            return f"  now: nothing more to pay; data set {self.name!r} has epsilon {decimal(self.left)} left"
+        end = f"and {decimal(self.after)} afterwards" if self.fits else "which is too little"
+        delta = f"; delta {decimal(self.delta)} of {decimal(self.left_delta)} left" if self.delta else ""
+        left = f"data set {self.name!r} has {decimal(self.left)} left, {end}"
+        return f"  now: {self.asks} to pay; {left}{delta}"
+
 
 def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
     """The requests of one query, where those to the same ledger and version are added up.

@@ -24,7 +24,7 @@ from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.plan.phrase import biases
 from wpinq.errors import PlanError, WpinqError
 from wpinq.exact import Amount, decimal, exact
-from wpinq.postprocess import shown
+from wpinq.lazy import above
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,9 +45,7 @@ def save(frame: pl.DataFrame, content: dict[str, Any], path: Any, suffixes: tupl
     Raises:
         SourceError: The suffix is none of these, or the place cannot be written.
     """
-    from wpinq.postprocess.degrees.synthesis.writers import replacing  # few answers are saved
-
-    with replacing("save", path, suffixes) as file:
+    with above("replacing")("save", path, suffixes) as file:
         file.write(_written(frame, content, Path(path).suffix.lower()))
 
 
@@ -299,12 +297,8 @@ class Answer:
         Raises:
             SourceError: The suffix is unknown, or the path cannot be written.
         """
-        from wpinq.postprocess.charts import chart
-
-        cells, ends = self._usual
-        about = self.about
-        heading = f"{title or about['query']}\n{shown.whose(about)}"
-        return chart(cells, ends, heading, shown.footnotes(about), path)
+        figure: Figure = above("answer_chart")(self, path, title)
+        return figure
 
     def _one(self, value: Released) -> Released:
         if self._many:
@@ -312,7 +306,8 @@ class Answer:
         return value
 
     def _framed(self, released: Released) -> pl.DataFrame:
-        return shown.framed(*released)
+        frame: pl.DataFrame = above("answer_frame")(released)
+        return frame
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.rows)
@@ -326,15 +321,12 @@ class Answer:
         return repr(self)
 
     def __repr__(self) -> str:
-        released = self.__dict__.get("_usual")
-        lines = shown.lines(*released) if released else ["computed when it is first asked for"]
-        return "\n".join([f"<{shown.heading(self.about)}>", *lines, *shown.footnotes(self.about)])
+        text: str = above("answer_text")(self, self.__dict__.get("_usual"))
+        return text
 
     def _repr_html_(self) -> str:
-        try:
-            return shown.html(self.about, *self._usual)
-        except WpinqError:
-            return shown.html(self.about)
+        html: str = above("answer_html")(self)
+        return html
 
 
 def beside(answer: Answer, query: str, charged: Sequence[ChargedQuery], delta: Fraction = Fraction(0)) -> Answer:

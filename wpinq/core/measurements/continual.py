@@ -33,7 +33,6 @@ from wpinq.core.operators.contribution.first import First, first
 from wpinq.core.operators.window import combines_records
 from wpinq.core.plan.node import Node, Source, rewrite
 from wpinq.core.plan.stability import Survey
-from wpinq.core.pricing.explain import show_measured
 from wpinq.core.pricing.privacy_cost import GAUSSIAN, Payment, moved_squared
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.sensitivity import unit_sensitivities
@@ -47,6 +46,7 @@ from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.table import Ids
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.exact import decimal
+from wpinq.lazy import above
 
 FAR = 24
 """A segment that is reached after 10^11 epochs; noise that is too wide there is refused before it is charged."""
@@ -121,7 +121,8 @@ class EveryEpoch(Times):
         lines, delta = self.noise_lines(), self.quote.delta
         if delta:
             lines.append(f"  each data set pays delta {decimal(delta)} as well, once for all epochs")
-        return show_measured(self.quote.node, self.quote.epsilon, noise=lines)
+        text: str = above("explain_measurement")(self.quote, lines)
+        return text
 
     def noise_lines(self) -> list[str]:
         """See `Times`: two lines."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.arguments import FLAG, NAME, takes
 from wpinq.core.measurements.measurement import Measurement, quoted
-from wpinq.core.noise import is_gaussian
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, LAPLACE, Terms
@@ -15,6 +14,7 @@ from wpinq.core.pricing.quote import Quote
 from wpinq.core.runs.epochs import log_of, opened
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
+from wpinq.lazy import above
 
 if TYPE_CHECKING:
     from wpinq.core.plan.node import Builder
@@ -186,14 +186,6 @@ def explain(
         ExactnessError: An amount is not a finite number above zero.
         PlanError: The amounts do not fit each other, the mechanism, or the ledger of a data set.
     """
-    from wpinq.core.pricing.explain import gaussian_lines, how_often, show_measured
-
-    survey = Survey.of(fit_noise(self._node))
-    if survey.unbounded or (epsilon is None and rho is None and delta is None and mechanism == LAPLACE):
-        return show_measured(survey.root, None)
-    paid = Terms(epsilon, mechanism, rho, delta, call="explain").agreed(survey)
-    noise = paid.buys(survey)
-    if not is_gaussian(noise):
-        return show_measured(survey.root, paid.epsilon, paid.noise)
-    cost = gaussian_lines(survey, noise, how_often(survey), paid.epsilon, paid.delta)
-    return show_measured(survey.root, None, cost=cost)
+    terms = Terms(epsilon, mechanism, rho, delta, call="explain")
+    text: str = above("explain_plan")(fit_noise(self._node), terms)
+    return text

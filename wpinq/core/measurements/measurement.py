@@ -32,6 +32,7 @@ from wpinq.core.runs.epochs import Epochs
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 from wpinq.failures import redacted
+from wpinq.lazy import above
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.answer import Answer, Released
@@ -341,19 +342,9 @@ class Measurement(ChargedQuery):
         return self.times.explain()
 
     def __repr__(self) -> str:
-        from wpinq.postprocess.shown import nearly
-
-        name = f"{self.name!r}, " if self.name else ""
-        return f"<measurement {name}{self.node.schema}, {self.quote.payment.text}, scale {nearly(self.scale)}>"
+        text: str = above("measurement_text")(self)
+        return text
 
     def _repr_html_(self) -> str:
-        from wpinq.core.measurements.answer import LEVEL
-        from wpinq.html.parts import facts, framed, text
-        from wpinq.postprocess.shown import beside_noise, nearly, of_noise, whose
-
-        about = self.about
-        noise = f"{self._mechanism.name}, scale {nearly(self.scale)}"
-        if not self.times.continual:  # else it differs from epoch to epoch
-            noise += f"; {of_noise(self.interval(), LEVEL, 'a bin')}"
-        facts_ = {"bins": str(self.node.schema), "noise": noise, "cost": whose(about)}
-        return framed(f"Measurement {about['query']}", facts(facts_.items()), text(beside_noise(about["beside noise"])))
+        html: str = above("measurement_html")(self)
+        return html

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import polars as pl
 
-from wpinq.core.plan.stability import Survey
 from wpinq.core.records.identity import identities
 from wpinq.core.records.log import Log
 from wpinq.errors import PlanError
+from wpinq.lazy import above
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.query import ChargedQuery
@@ -121,13 +121,8 @@ class Times:
 
     def explain(self) -> str:
         """See `Measurement.explain`."""
-        from wpinq.core.pricing.explain import gaussian_lines, how_often, show_measured
-
-        quote, cost = self.quote, []
-        if quote.gaussian:
-            survey = Survey.of(quote.node)
-            cost = gaussian_lines(survey, quote.mechanism, how_often(survey), quote.epsilon, quote.payment.delta)
-        return show_measured(quote.node, quote.epsilon, quote.mechanism.name, cost=cost)
+        text: str = above("explain_measurement")(self.quote, self.noise_lines())
+        return text
 
 
 def noisy(true: np.ndarray, noise: np.ndarray, grid: int) -> np.ndarray:

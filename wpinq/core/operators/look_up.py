@@ -24,7 +24,7 @@ from wpinq.core.state.states import State
 from wpinq.core.state.table import Table
 from wpinq.core.state.write_buffer import Tally
 from wpinq.errors import PlanError, SourceError
-from wpinq.sources.public import public_table
+from wpinq.lazy import above
 
 
 def look_up(node: Node, table: object, on: object, *, left: object, right: object, how: object) -> LookUp:
@@ -40,7 +40,7 @@ def look_up(node: Node, table: object, on: object, *, left: object, right: objec
     if not isinstance(how, str) or how not in {"inner", "left"}:
         raise PlanError("join(how=...): takes 'inner' or 'left'.")
     try:
-        schema, frame = public_table(table, "the public table")
+        schema, frame = above("public_table")(table, "the public table")
     except SourceError as error:
         raise SourceError(f"join: takes another protected collection, or a public table: {error}") from None
     if not isinstance(theirs, str) or theirs not in schema.names:
@@ -72,7 +72,7 @@ def those_in(node: Node, table: object, on: object, *, left: object, right: obje
     """
     ours, theirs = (on if side is None else side for side in (left, right))
     try:
-        schema, frame = public_table(table, "the public table")
+        schema, frame = above("public_table")(table, "the public table")
     except SourceError as error:
         raise SourceError(f"{call}: takes another protected collection, or a public table: {error}") from None
     if ours is None or not isinstance(theirs, str) or theirs not in schema.names:

@@ -28,8 +28,8 @@ from wpinq.core.pricing.sensitivity import ledger_sensitivities
 from wpinq.core.records import values
 from wpinq.core.records.fields import Field, encode
 from wpinq.core.runs.epochs import Epochs
-from wpinq.errors import LedgerError, PlanError
-from wpinq.exact import decimal
+from wpinq.errors import PlanError
+from wpinq.lazy import above
 
 if TYPE_CHECKING:
     from wpinq.core.plan.dataset import DataSet
@@ -110,7 +110,7 @@ class Quote(Generic[C_co]):
         return self.epochs is None and not windows
 
     @property
-    def _releases(self) -> bool:
+    def releases(self) -> bool:
         """Whether its bins can be published without naming them, as `release` does."""
         return self.call == "measure" and self.at_once
 
@@ -194,23 +194,8 @@ class Quote(Generic[C_co]):
         return _known(replace(self, **changes))
 
     def __str__(self) -> str:
-        from wpinq.core.pricing.explain import bias_lines, cost_lines, gaussian_lines, how_often, published_lines
-
-        survey, widths = Survey.of(self.node), self._widths()
-        often = how_often(survey)
-        if self.gaussian:
-            lines = gaussian_lines(survey, self.mechanism, often, self.epsilon, self.payment.delta, widths=widths)
-        else:
-            lines = cost_lines(
-                self.epsilon, self.scale, self.node.resolution, self.sensitivities,
-                mechanism=getattr(self.mechanism, "name", ""), noise=widths, often=often,
-            )  # fmt: skip
-        lines += [*bias_lines(self.node), *(published_lines(self.node, self.mechanism) if self._releases else ())]
-        try:
-            lines += [payment_line(item) for item in self.prices]
-        except LedgerError as error:
-            lines.append(f"  what is left is not known: {error}")
-        return "\n".join(lines)
+        text: str = above("quote_text")(self, self._widths())
+        return text
 
     def _widths(self) -> Sequence[str]:
         """The lines about noise of every epoch, which is wider than that of one answer; none where there are none."""
@@ -223,9 +208,8 @@ class Quote(Generic[C_co]):
         return str(self)
 
     def _repr_html_(self) -> str:
-        from wpinq.html.parts import framed, lines, text
-
-        return framed("Quote", lines(str(self).splitlines()), text("A quote charges nothing; measure(quote=...) does."))
+        html: str = above("quote_html")(self)
+        return html
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Quote is never pickled or copied; quote again, it costs nothing.")
@@ -319,13 +303,3 @@ def _curves(survey: Survey, scale: Fraction, noise: Mechanism | None) -> dict[st
 def _charge(quote: Quote[Any], question: str, data: DataSet, paid: Sequence[Cost], lasting_key: str = "") -> Charge:
     within = data.unit.bounded
     return Charge(question, tuple(paid), data.edition, quote.label, quote.analyst, lasting_key, within)
-
-
-def payment_line(price: Price) -> str:
-    """What a data set would pay now, and what would be left."""
-    if not price.epsilon and not price.delta:
-        return f"  now: nothing more to pay; data set {price.name!r} has epsilon {decimal(price.left)} left"
-    end = f"and {decimal(price.after)} afterwards" if price.fits else "which is too little"
-    delta = f"; delta {decimal(price.delta)} of {decimal(price.left_delta)} left" if price.delta else ""
-    left = f"data set {price.name!r} has {decimal(price.left)} left, {end}"
-    return f"  now: {price.asks} to pay; {left}{delta}"

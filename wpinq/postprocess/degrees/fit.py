@@ -19,11 +19,11 @@ import numpy.typing as npt
 from wpinq.arguments import NAME, NOTHING, PATH, require
 from wpinq.errors import ExactnessError, PlanError, needs
 from wpinq.exact import decimal, exact
+from wpinq.html.numbers import beside_noise, whose
 from wpinq.html.parts import framed, pictured
 from wpinq.postprocess.degrees.paths.corridor import Ints
 from wpinq.postprocess.degrees.posterior.evidence import Evidence
 from wpinq.postprocess.degrees.posterior.law import half_width
-from wpinq.postprocess.shown import beside_noise, whose
 
 if TYPE_CHECKING:
     from wpinq.postprocess.picture import Picture

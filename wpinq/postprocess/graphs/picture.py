@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.html.numbers import beside_noise, whose
 from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.graphs.bipartite import BipartiteChain
 from wpinq.postprocess.graphs.chain import S
 from wpinq.postprocess.graphs.counts import Fine, Floats, Ints, buckets_of, joint, middle, shares
 from wpinq.postprocess.graphs.measured import Measurements, Noisy, PairMeasurements, common
 from wpinq.postprocess.graphs.synthetic import PairSummary, Summary
-from wpinq.postprocess.shown import beside_noise, whose
 from wpinq.postprocess.style import BAND, FAINT, FITTED, GRID, INK, NOISY, TRUE
 
 if TYPE_CHECKING:

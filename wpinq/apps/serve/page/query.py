@@ -15,8 +15,8 @@ from wpinq.apps.serve.page.views import ROWS
 from wpinq.apps.serve.refusals import problem
 from wpinq.errors import PlanError
 from wpinq.exact import exact
+from wpinq.html.numbers import beside_noise, within
 from wpinq.postprocess.charts import chart
-from wpinq.postprocess.shown import beside_noise, within
 
 
 async def ask(visit: Visit) -> Response:

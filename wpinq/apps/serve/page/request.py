@@ -29,8 +29,8 @@ from wpinq.apps.serve.sessions import FOREIGN, Session
 from wpinq.apps.serve.tokens import Grant
 from wpinq.errors import PlanError
 from wpinq.exact import exact
+from wpinq.html.numbers import of_threshold, upwards
 from wpinq.html.parts import gauge
-from wpinq.postprocess.shown import of_threshold, upwards
 
 FIELDS = 40
 """Fields of one form."""

@@ -18,9 +18,9 @@ from wpinq.apps.serve.page.request import Visit, attached, framed, saved
 from wpinq.apps.serve.refusals import RefusedError, problem
 from wpinq.errors import BinError, WpinqError
 from wpinq.exact import exact
+from wpinq.html.numbers import beside_noise, noisy
 from wpinq.postprocess.charts import chart
 from wpinq.postprocess.plot import draw_cdf
-from wpinq.postprocess.shown import beside_noise, noisy
 
 LEVELS = ("0.5", "0.9", "0.95", "0.99")
 ROWS = 500

@@ -9,22 +9,22 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from wpinq.core.operators.window import each_is_charged
 from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger
-from wpinq.core.pricing.privacy_cost import costs_at_once, moved_squared, rho_by_weight
+from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms, costs_at_once, moved_squared, rho_by_weight
 from wpinq.core.pricing.sensitivity import ledger_sensitivities, unit_sensitivities
 from wpinq.core.pricing.threshold import delta_of, threshold_of
-from wpinq.exact import decimal
-from wpinq.html import parts
-from wpinq.postprocess.shown import beside_noise, of_threshold
+from wpinq.errors import LedgerError
+from wpinq.exact import decimal, rounded, short
+from wpinq.html.numbers import beside_noise, of_threshold
 
 if TYPE_CHECKING:
-    from wpinq.core.noise import Mechanism
-    from wpinq.core.noise.gaussian import DiscreteGaussian
     from wpinq.core.plan.dataset import DataSet
+    from wpinq.core.pricing.quote import Quote
 
 
 class Shown(str):
@@ -49,19 +49,15 @@ def show_measured(
         noise: Replaces the lines about one scale.
         cost: Replaces all about the cost.
     """
-    text = "\n".join(_explained(root, epsilon, mechanism, noise, cost))
+    text = "\n".join(explained(root, epsilon, mechanism, noise, cost))
     print(text)  # noqa: T201
     return Shown(text)
 
 
-def plan_html(root: Node, heading: str) -> str:
-    """The same for a notebook, of a plan that is not measured yet."""
-    return parts.framed(heading, parts.lines(_explained(root, None)))
-
-
-def _explained(
+def explained(
     root: Node, epsilon: Fraction | None, mechanism: str = "", noise: Sequence[str] = (), cost: Sequence[str] = ()
 ) -> list[str]:
+    """The lines of `show_measured`."""
     survey = Survey.of(root)
     if survey.unbounded is not None:
         return [survey.unbounded, *bias_lines(root), *tree(root)]
@@ -133,7 +129,7 @@ def cost_lines(
 
 
 def gaussian_lines(
-    survey: Survey, noise: DiscreteGaussian, often: str, epsilon: Fraction, delta: Fraction, *,
+    survey: Survey, noise: Any, often: str, epsilon: Fraction, delta: Fraction, *,
     widths: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip
     """What a measurement with Gaussian noise costs each data set and is worth, for `explain` and quotes.
@@ -173,7 +169,7 @@ def bias_lines(root: Node) -> list[str]:
     return [f"  {text[0].lower()}{text[1:]}"] if text else []
 
 
-def published_lines(node: Node, noise: Mechanism) -> list[str]:
+def published_lines(node: Node, noise: Any) -> list[str]:
     """From which noisy weight on `release` publishes bins, at its delta, where the ledgers of a plan allow one."""
     sets = sources(node)
     if not all(data.ledger.promise.failing for data in sets) or fingerprints(node)[node] is None:
@@ -188,8 +184,6 @@ def how_often(survey: Survey) -> str:
     if not any(node.many for node in survey.steps):
         times = max(map(survey.times, survey.sensitivities), default=Fraction(1))
         return f"; of the parts of the group {short(times)} are charged, the costliest" if times > 1 else ""
-    from wpinq.core.operators.window import each_is_charged
-
     return ", for each window that is asked for" if each_is_charged(survey) else ", for all windows"
 
 
@@ -247,12 +241,52 @@ def expected_error(scale: Fraction, resolution: int, mechanism: str = "geometric
     return 2 * r / -math.expm1(-2 / s) / resolution, half / resolution
 
 
-def short(number: Fraction) -> str:
-    """A number exactly, or in six digits where that would be long."""
-    text = decimal(number)
-    return text if len(text) <= 8 or number.denominator == 1 else f"{float(number):.6g}"
+def explain_plan(node: Node, terms: Terms) -> str:
+    """See `explain`: the plan, and with an amount what a measurement on these terms would cost."""
+    survey = Survey.of(node)
+    if survey.unbounded or terms == Terms(call=terms.call):
+        return show_measured(survey.root, None)
+    paid = terms.agreed(survey)
+    noise = paid.buys(survey)
+    if paid.noise != GAUSSIAN:
+        return show_measured(survey.root, paid.epsilon, paid.noise)
+    cost = gaussian_lines(survey, noise, how_often(survey), paid.epsilon, paid.delta)
+    return show_measured(survey.root, None, cost=cost)
 
 
-def rounded(number: float) -> str:
-    """Four digits, written out."""
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+def explain_measurement(quote: Quote[Any], lines: Sequence[str]) -> str:
+    """See `Measurement.explain`.
+
+    Args:
+        quote: That of the measurement.
+        lines: About its noise, where that differs from answer to answer.
+    """
+    cost: list[str] = []
+    if quote.gaussian and not lines:
+        survey = Survey.of(quote.node)
+        cost = gaussian_lines(survey, quote.mechanism, how_often(survey), quote.epsilon, quote.payment.delta)
+    return show_measured(quote.node, quote.epsilon, getattr(quote.mechanism, "name", ""), lines, cost=cost)
+
+
+def quote_text(quote: Quote[Any], widths: Sequence[str]) -> str:
+    """A quote: what it costs and is worth, and what would be left.
+
+    Args:
+        quote: The quote.
+        widths: The lines about noise of every epoch.
+    """
+    survey = Survey.of(quote.node)
+    often = how_often(survey)
+    if quote.gaussian:
+        lines = gaussian_lines(survey, quote.mechanism, often, quote.epsilon, quote.payment.delta, widths=widths)
+    else:
+        lines = cost_lines(
+            quote.epsilon, quote.scale, quote.node.resolution, quote.sensitivities,
+            mechanism=getattr(quote.mechanism, "name", ""), noise=widths, often=often,
+        )  # fmt: skip
+    lines += [*bias_lines(quote.node), *(published_lines(quote.node, quote.mechanism) if quote.releases else ())]
+    try:
+        lines += [item.line for item in quote.prices]
+    except LedgerError as error:
+        lines.append(f"  what is left is not known: {error}")
+    return "\n".join(lines)

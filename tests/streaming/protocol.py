@@ -14,7 +14,8 @@ What must hold in every state, of the records 0, 1, 2 ... of the partition:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,7 @@ NOBODY = -1
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Lease:
+class Lease(NamedTuple):
     """Who holds it, its fencing number, and whether its time has ended."""
 
     holder: int = NOBODY
@@ -39,8 +39,7 @@ class Lease:
     ended: bool = True
 
 
-@dataclass(frozen=True)
-class Worker:
+class Worker(NamedTuple):
     """What a worker believes: its fencing number, up to where it has read, and what it has not written yet."""
 
     fence: int = 0
@@ -48,8 +47,7 @@ class Worker:
     read: Span | None = None
 
 
-@dataclass(frozen=True)
-class Keeper:
+class Keeper(NamedTuple):
     """What a keeper believes: its fencing number, the epochs that it knows, and the parts that it has taken."""
 
     fence: int = 0
@@ -58,8 +56,7 @@ class Keeper:
     taken: tuple[tuple[int, Span], ...] = ()
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The database, what processes believe, and what was answered."""
 
     partition: Lease = Lease()
@@ -73,12 +70,12 @@ class State:
     answered: tuple[tuple[tuple[Span, ...], ...], ...] = ()
 
     def worker(self, index: int, local: Worker, **more: object) -> State:
-        workers = tuple(local if each == index else old for each, old in enumerate(self.workers))
-        return replace(self, workers=workers, **more)  # type: ignore[arg-type]
+        workers = (*self.workers[:index], local, *self.workers[index + 1 :])
+        return self._replace(workers=workers, **more)
 
     def kept(self, index: int, local: Keeper, **more: object) -> State:
-        keepers = tuple(local if each == index else old for each, old in enumerate(self.keepers))
-        return replace(self, keepers=keepers, **more)  # type: ignore[arg-type]
+        keepers = (*self.keepers[:index], local, *self.keepers[index + 1 :])
+        return self._replace(keepers=keepers, **more)
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ class Rules:
 def taken(lease: Lease, holder: int, bounds: Bounds) -> Lease | None:
     """The lease after `Holder._take`; None where somebody else holds it."""
     if lease.holder == holder:
-        return replace(lease, ended=False)
+        return lease._replace(ended=False)
     passes = lease.ended and lease.fence < bounds.fences
     return Lease(holder, lease.fence + 1, ended=False) if passes else None
 
@@ -103,9 +100,9 @@ def taken(lease: Lease, holder: int, bounds: Bounds) -> Lease | None:
 def steps(state: State, rules: Rules) -> Iterator[tuple[str, State]]:
     """Every step that may come next."""
     if not state.partition.ended:
-        yield "a lease of the partition ends", replace(state, partition=replace(state.partition, ended=True))
+        yield "a lease of the partition ends", state._replace(partition=state.partition._replace(ended=True))
     if not state.keeper.ended:
-        yield "the keeper's lease ends", replace(state, keeper=replace(state.keeper, ended=True))
+        yield "the keeper's lease ends", state._replace(keeper=state.keeper._replace(ended=True))
     for index in range(len(state.workers)):
         yield from _worker(state, index, rules)
     for index in range(len(state.keepers)):
@@ -120,7 +117,7 @@ def _worker(state: State, index: int, rules: Rules) -> Iterator[tuple[str, State
             index, Worker(lease.fence, state.position), partition=lease)  # fmt: skip
     if worker.fence and worker.read is None:
         for end in range(worker.position + 1, rules.bounds.records + 1):
-            yield f"worker {index}: look", state.worker(index, replace(worker, read=(worker.position, end)))
+            yield f"worker {index}: look", state.worker(index, worker._replace(read=(worker.position, end)))
     if worker.read is not None:
         yield f"worker {index}: dies", state.worker(index, Worker())
         holds = (state.partition.holder, state.partition.fence) == (index, worker.fence)
@@ -146,7 +143,7 @@ def _keeper(state: State, index: int, rules: Rules) -> Iterator[tuple[str, State
     fresh = tuple(part for part in state.parts if part not in keeper.taken)
     if fresh and fresh[0][1][0] == keeper.position:
         yield f"keeper {index}: take", state.kept(
-            index, replace(keeper, taken=(*keeper.taken, fresh[0]), position=fresh[0][1][1]))  # fmt: skip
+            index, keeper._replace(taken=(*keeper.taken, fresh[0]), position=fresh[0][1][1]))  # fmt: skip
     if keeper.taken:
         yield f"keeper {index}: dies", state.kept(index, Keeper())
     yield from _append(state, index, rules)
@@ -164,7 +161,7 @@ def _append(state: State, index: int, rules: Rules) -> Iterator[tuple[str, State
     epochs = (*state.epochs[: keeper.closed], epoch, *state.epochs[keeper.closed + 1 :])
     gone = keeper.taken if rules.removes_what_was_taken else state.parts
     left = tuple(part for part in state.parts if part not in gone)
-    after = replace(keeper, closed=keeper.closed + 1, taken=())
+    after = keeper._replace(closed=keeper.closed + 1, taken=())
     answered = (*state.answered, epochs) if epochs not in state.answered else state.answered
     written = {"epochs": epochs, "parts": left if rules.parts_go_with_their_epoch else state.parts}
     yield f"keeper {index}: append and answer", state.kept(index, after, **written, answered=answered)
@@ -205,8 +202,8 @@ def search(rules: Rules = Rules(), most: int = 10**7) -> tuple[int, list[str]]:
         if why := wrong(state):
             return len(before), [*_path(before, state), why]
         for name, after in steps(state, rules):
-            if after not in before:
-                before[after] = state, name
+            step = state, name
+            if before.setdefault(after, step) is step:
                 queue.append(after)
         if len(before) > most:
             raise MemoryError("the search is larger than was foreseen")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 
 from wpinq.core.noise.blocks import cumulated
@@ -58,15 +58,16 @@ def _half_width(square: Fraction, level: Fraction) -> int:
     sigma = math.isqrt(int(square))
     step = 1 << max(0, sigma.bit_length() - 20)
 
+    @cache
     def leaves(index: int) -> bool:
         return tail_bounds(square, index * step + 1, bits)[1] > rest * (1 << bits)
 
-    guess = sigma * -NormalDist().inv_cdf(max(float(rest), 1e-300)) / step
-    low, high = max(-1, math.floor(guess * 0.98) - 2), math.ceil(guess * 1.02) + 2
-    while low >= 0 and not leaves(low):
-        low = low // 2 - 1
+    far = 1  # for most levels the answer is a few steps from that of the normal law
+    low = high = math.floor(sigma * -NormalDist().inv_cdf(max(float(rest), 1e-300)) / step)
     while leaves(high):
-        high *= 2
+        low, high, far = high, high + far, 8 * far
+    while low >= 0 and not leaves(low):
+        low, high, far = low - far, low, 8 * far
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if leaves(middle) else (low, middle)

@@ -26,25 +26,9 @@ if TYPE_CHECKING:
     from wpinq.core.operators.window import window
 
 __all__ = [
-    "antijoin",
-    "at_most",
-    "concat",
-    "distinct",
-    "filter",
-    "flat_map",
-    "group_by",
-    "intersect",
-    "join",
-    "join_rows",
-    "limit",
-    "map",
-    "partition",
-    "semijoin",
-    "shave",
-    "subtract",
-    "union",
-    "window",
-]
+    "antijoin", "at_most", "concat", "distinct", "filter", "flat_map", "group_by", "intersect", "join", "join_rows",
+    "limit", "map", "partition", "semijoin", "shave", "subtract", "union", "window",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
@@ -52,8 +36,13 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    _HOMES = dict(zip(__all__, __all__, strict=True)) | {
-        "antijoin": "semijoin", "at_most": "contribution.sample", "intersect": "union", "limit": "semijoin",
-        "subtract": "concat",
+    _HOMES = {
+        "concat": "concat subtract",
+        "contribution.sample": "at_most",
+        "semijoin": "antijoin limit semijoin",
+        "union": "intersect union",
+        **{name: name for name in (
+            "distinct", "filter", "flat_map", "group_by", "join", "join_rows", "map", "partition", "shave", "window",
+        )},
     }  # fmt: skip
-    __getattr__ = late(__name__, {name: f"core.operators.{home}" for name, home in _HOMES.items()})
+    __getattr__ = late(__name__, {f"core.operators.{home}": names for home, names in _HOMES.items()})

@@ -6,6 +6,7 @@ import random
 import shutil
 import sys
 import tempfile
+from decimal import localcontext
 from pathlib import Path
 
 import _pytest.capture
@@ -140,6 +141,22 @@ def pytest_configure(config):
     if WAY != "search":
         os.urandom = random._urandom = chance = Chance()
         config.pluginmanager.register(chance, "wpinq chance")
+
+
+@pytest.fixture(scope="module")
+def many_digits():
+    """Decimals of 120 digits; other tests keep theirs, in whatever order they run."""
+    with localcontext() as context:
+        context.prec = 120
+        yield
+
+
+@pytest.fixture
+def views_file(tmp_path):
+    """Four views: three of "home", two of bob."""
+    path = tmp_path / "views.csv"
+    path.write_text("user,page\nann,home\nbob,home\nbob,news\ncid,home\n")
+    return path
 
 
 @pytest.fixture

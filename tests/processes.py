@@ -141,3 +141,26 @@ def run(
     if check:
         done.check_returncode()
     return done
+
+
+def printed(
+    *words: object, fresh: bool = False, errors: int = 0, timeout: float = 240, more: dict[str, str] | None = None,
+    **options: Any,
+) -> str:  # fmt: skip
+    """What a command of this Python prints, once it has ended well; examples are found from everywhere.
+
+    Args:
+        words: The command.
+        fresh: Whether a Python begins for it, so that it sees what is loaded.
+        errors: How many lines it writes to standard error.
+        timeout: In seconds.
+        more: Variables of its environment beside those of this process.
+        options: Those of `run`.
+    """
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = (subprocess.run if fresh else run)(
+        [sys.executable, *map(str, words)], capture_output=True, text=True, check=False, timeout=timeout,
+        env={**os.environ, "PYTHONPATH": paths, **(more or {})}, **options,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (0, errors), done.stderr
+    return done.stdout

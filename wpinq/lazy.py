@@ -13,16 +13,17 @@ from types import ModuleType
 from typing import Any
 
 
-def late(face: str, homes: Mapping[str, str], rooms: Sequence[str] = ()) -> Callable[[str], Any]:
+def late(face: str, files: Mapping[str, str], rooms: Sequence[str] = ()) -> Callable[[str], Any]:
     """The `__getattr__` of a module whose names are each loaded when they are first used: most of them never are.
 
     Type checkers do not see it, so the module imports its names once more under TYPE_CHECKING.
 
     Args:
         face: The name of the module.
-        homes: For each name the module that it is of, within wpinq.
+        files: For each file of wpinq the names of it.
         rooms: Names that are modules in it themselves.
     """
+    homes = {name: file for file, names in files.items() for name in names.split()}
 
     def loaded(name: str) -> Any:
         if name not in homes and name not in rooms:
@@ -40,13 +41,13 @@ def late(face: str, homes: Mapping[str, str], rooms: Sequence[str] = ()) -> Call
 _above: dict[str, str] = {}
 
 
-def provide(homes: Mapping[str, str]) -> None:
+def provide(files: Mapping[str, str]) -> None:
     """Say where the functions are that rooms ask for by `above`.
 
     Args:
-        homes: For each name the module that it is of, within wpinq.
+        files: For each file of wpinq the names of it.
     """
-    _above.update(homes)
+    _above.update({name: file for file, names in files.items() for name in names.split()})
 
 
 def above(name: str) -> Any:

@@ -1,10 +1,9 @@
 """What agents ask by the Model Context Protocol: the questions, prices and refusals of analysts, and nothing else."""
 
 import json
-import subprocess
-import sys
 from fractions import Fraction
 
+import processes
 import pytest
 from depth import often
 from hypothesis import given, settings
@@ -326,5 +325,4 @@ def test_the_table_of_tools_loads_neither_the_protocol_nor_what_it_brings():
         "import sys, wpinq.apps.agents.protocol, wpinq.apps.cli.mcp\n"
         "print({'mcp', 'pydantic', 'anyio', 'polars'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    assert processes.printed("-c", code, fresh=True) == "set()\n"

@@ -1,6 +1,6 @@
 """Permute-and-flip: its probabilities, by summing over all orders, and the guarantee that follows from them."""
 
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
 
@@ -13,14 +13,7 @@ from scipy.stats import binom
 from wpinq.core.noise import Words
 from wpinq.core.noise.exponential import PermuteAndFlip, _number
 
-
-@pytest.fixture(autouse=True, scope="module")
-def many_digits():
-    with localcontext() as context:  # other tests keep theirs, in whatever order they run
-        context.prec = 50
-        yield
-
-
+pytestmark = pytest.mark.usefixtures("many_digits")
 losses = st.lists(st.integers(0, 6), min_size=2, max_size=6)
 
 
@@ -117,9 +110,7 @@ class Chosen:
 def test_ties_are_decided_by_further_words(loss):
     """exp(-rate * loss) in 192 binary places, computed apart; losses of 60 and 100 begin with a word of zeros."""
     rate = Fraction(1)
-    with localcontext() as context:
-        context.prec = 120
-        places = int((-Decimal(loss)).exp() * 2**192)
+    places = int((-Decimal(loss)).exp() * 2**192)
     words = [places >> 128, places >> 64 & (2**64 - 1), places & (2**64 - 1)]
     for depth in range(3):
         for difference, place in ((-1, 0), (1, 1)):

@@ -1,7 +1,7 @@
 """Several quantiles at once: what they cost, by the exact law of all outcomes, and what is chosen after what."""
 
 from dataclasses import replace
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -25,12 +25,7 @@ SHARES = {
 MASSES = st.lists(st.integers(-1, 5), min_size=POINTS, max_size=POINTS)
 MOVES = st.lists(st.integers(-2, 2), min_size=POINTS, max_size=POINTS)
 
-
-@pytest.fixture(autouse=True, scope="module")
-def many_digits():
-    with localcontext() as context:
-        context.prec = 40
-        yield
+pytestmark = pytest.mark.usefixtures("many_digits")
 
 
 def heap(mass, parts=PARTS):

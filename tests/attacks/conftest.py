@@ -5,20 +5,11 @@ import pytest
 import wpinq
 from wpinq.core.ledger import Ledger
 
-RECORDS = [("ann", "home"), ("bob", "home"), ("bob", "news"), ("cid", "home")]
-
 
 @pytest.fixture(autouse=True)
 def no_secret_in_environment(monkeypatch):
     monkeypatch.delenv("WPINQ_SECRET", raising=False)
     monkeypatch.delenv("WPINQ_SECRET_FILE", raising=False)
-
-
-@pytest.fixture
-def views_file(tmp_path):
-    path = tmp_path / "views.csv"
-    path.write_text("user,page\n" + "".join(f"{user},{page}\n" for user, page in RECORDS))
-    return path
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from wpinq.core.engines import local
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.noise import Words
-from wpinq.core.plan.stability import noise_scale
+from wpinq.core.plan.stability import Survey
 
 
 def page(user, page):
@@ -274,7 +274,7 @@ def test_attack_20_what_shares_a_ledger_is_charged_in_it(views_file, tmp_path, n
 
 
 def test_rule_25_paths_add_up_in_the_charge():
-    """`noise_scale` and the charge come from the same sums: loss <= sum over paths of movement / scale."""
+    """The scale and the charge come from the same sums: loss <= sum over paths of movement / scale."""
     views = memory(10)
     for collection, uses in diamonds(views).values():
-        assert noise_scale(collection._node, Fraction(1)) == uses
+        assert Survey.of(collection._node).scale(Fraction(1)) == uses

@@ -12,10 +12,11 @@ for it. Then one measurement of 100 bins of which a person moves each by 1. Time
 
 from __future__ import annotations
 
-import argparse
 import math
 import resource
 from fractions import Fraction
+
+from flags import flags
 
 import wpinq
 from wpinq.core.ledger import Asked, Cost, Ledger
@@ -98,9 +99,7 @@ def hundred_bins(pages: int) -> tuple[Fraction, Fraction]:
 
 def main() -> None:
     """Print one line for each budget and number of counts."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--smoke", action="store_true", help="one budget, few counts")
-    options = parser.parse_args()
+    options = flags(__doc__, "one budget, few counts").parse_args()
     budgets, counts = (BUDGETS[:1], [20]) if options.smoke else (BUDGETS, [10, 20, 100, 1000])
     print("standard deviation of one of m counts")
     print(f"{'epsilon, delta':>16}{'m':>6}{'pure':>10}{'ours':>10}{'ours, fine':>12}{'their RDP':>11}{'their PLD':>11}")

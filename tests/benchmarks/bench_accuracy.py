@@ -12,7 +12,6 @@ fit of MiCo is one draw at 0.1 + 0.1: 2,117. Real data is read from `shared/data
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from flags import flags
 
 from wpinq.degrees.observed import observe_corner
 from wpinq.postprocess.degrees.distance import volume
@@ -133,11 +133,10 @@ COLUMNS = ("raw", "isotonic", "squares", "path", "posterior", "best split", "rel
 
 
 def main(show: Callable[[str], None] = print) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = flags(__doc__, "small shapes, two runs")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--epsilon", type=Fraction, default=Fraction(1, 5))
     parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("--smoke", action="store_true", help="small shapes, two runs")
     options = parser.parse_args()
     runs = 2 if options.smoke else options.runs
     show(" | ".join(["data".ljust(20), *(column.rjust(12) for column in COLUMNS)]))

@@ -11,7 +11,6 @@ Real data is read from `shared/data` beside the repository; `--smoke` takes made
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from bench_accuracy import SHARED
+from flags import flags
 
 from wpinq.aggregates.bound_choice import GRID, best_bound
 from wpinq.core.noise.geometric import DiscreteLaplace
@@ -92,6 +92,4 @@ def main(smoke: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true")
-    main(parser.parse_args().smoke)
+    main(flags(__doc__).parse_args().smoke)

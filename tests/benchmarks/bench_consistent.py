@@ -18,13 +18,13 @@ Usage: python tests/benchmarks/bench_consistent.py [--smoke]
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from flags import flags
 from scipy.sparse import csr_matrix, vstack
 from scipy.sparse.linalg import lsqr
 
@@ -103,6 +103,4 @@ def main(smoke: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true")
-    main(parser.parse_args().smoke)
+    main(flags(__doc__).parse_args().smoke)

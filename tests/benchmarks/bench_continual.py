@@ -15,13 +15,13 @@ under zCDP (rho = 0.0175 in all), its threshold left out. And processor seconds 
 million keys of Zipf's law, and of five million records that are nearly all keys of their own.
 """
 
-import argparse
 import math
 import resource
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
+from flags import flags
 
 import wpinq
 from wpinq.core.noise.counting_tree import BASES, parts, segment
@@ -157,6 +157,4 @@ def main(smoke):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smoke", action="store_true")
-    main(parser.parse_args().smoke)
+    main(flags(__doc__).parse_args().smoke)

@@ -11,13 +11,13 @@ interval that ends at their bound. Real data is read from `shared/data` beside t
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 from bench_accuracy import SHARED, WOMEN, Corner
+from flags import flags
 
 import wpinq
 from wpinq import aggregates
@@ -112,9 +112,8 @@ def of_degrees(runs: int, smoke: bool, show: Callable[[str], None]) -> None:
 
 
 def main(show: Callable[[str], None] = print) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = flags(__doc__, "made-up data, three runs")
     parser.add_argument("--runs", type=int, default=300)
-    parser.add_argument("--smoke", action="store_true", help="made-up data, three runs")
     options = parser.parse_args()
     runs = 3 if options.smoke else options.runs
     of_numbers(runs, options.smoke, show)

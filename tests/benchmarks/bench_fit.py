@@ -8,7 +8,6 @@ Truths are Pareto degrees with seeded noise, so no data is needed; MiCo's size i
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from flags import flags
 
 from wpinq.core import kernels
 from wpinq.postprocess.degrees.paths.path import conjugate, shortest_path
@@ -66,8 +66,7 @@ def measure(columns: int, rows: int) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="leave out 10^6 x 10^7")
+    parser = flags(__doc__, "leave out 10^6 x 10^7")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     v, h = curves(*SIZES[0])

@@ -10,7 +10,6 @@ from one row to the next but the ones that say so: opening reads what all charge
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import resource
@@ -24,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from flags import flags
 
 import wpinq
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger
@@ -140,8 +140,7 @@ def shown(title: str, sizes: list[int], work: Callable[[int], dict[str, float]])
 
 def main() -> None:
     """Measure each over three decades."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--smoke", action="store_true", help="two small sizes of each")
+    parser = flags(__doc__, "two small sizes of each")
     parser.add_argument("--million", action="store_true", help="a ledger of a million rows too")
     options = parser.parse_args()
     os.fsync = fsync

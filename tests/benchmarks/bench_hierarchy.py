@@ -10,7 +10,6 @@ share, all leaves added up, and for each node an isotonic regression of its nois
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from fractions import Fraction
@@ -18,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 from bench_accuracy import SHARED
+from flags import flags
 from scipy.optimize import isotonic_regression
 
 import wpinq
@@ -83,9 +83,8 @@ def main(leaves: int, smoke: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = flags(__doc__)
     parser.add_argument("--leaves", type=int, default=600)
-    parser.add_argument("--smoke", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     main(60 if given.smoke else given.leaves, given.smoke)

@@ -5,7 +5,6 @@ python tests/benchmarks/bench_intake.py [--seconds 10] [--connections 64]
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import http.client
 import json
@@ -15,6 +14,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+
+from flags import flags
 
 from wpinq.apps.publish import Release
 from wpinq.apps.publish.intake import Intake
@@ -85,10 +86,9 @@ def measured(kind: type[Intake], home: Path, seconds: float, connections: int) -
 
 def main() -> None:
     """Measure both."""
-    words = argparse.ArgumentParser(description=__doc__)
+    words = flags(__doc__, "a second of each, over four connections")
     words.add_argument("--seconds", type=float, default=10)
     words.add_argument("--connections", type=int, default=64)
-    words.add_argument("--smoke", action="store_true", help="a second of each, over four connections")
     given = words.parse_args()
     if given.smoke:
         given.seconds, given.connections = 1, 4

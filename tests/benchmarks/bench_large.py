@@ -17,7 +17,6 @@ in processor seconds for N rows, with S and S' what a start takes; memory is M +
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import platform
@@ -25,6 +24,7 @@ import tempfile
 from pathlib import Path
 
 from bench_processes import WORKS, make, measure
+from flags import flags
 
 SIZES = (10**6, 10**7, 10**8)
 RECKONED = (10**9, 10**10)
@@ -105,13 +105,12 @@ def show(found: dict[str, dict[int, dict]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = flags(__doc__, "100,000 and 200,000 rows, one kind")
     parser.add_argument("--how-large", action="store_true", help="10^6, 10^7 and 10^8 rows")
     parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7], help="at least two sizes")
     parser.add_argument("--each", type=int, nargs=2, default=(10, 40), help="rows for each user, and for each page")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS))
-    parser.add_argument("--smoke", action="store_true", help="100,000 and 200,000 rows, one kind")
     parser.add_argument("--keep", type=Path, help="make the data here, or take what an earlier run made")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

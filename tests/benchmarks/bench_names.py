@@ -12,12 +12,12 @@ items that are counted without noise.
 
 from __future__ import annotations
 
-import argparse
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 from bench_accuracy import SHARED
+from flags import flags
 
 import wpinq
 from wpinq.core.noise import weighted_rounds
@@ -84,6 +84,4 @@ def real() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true")
-    main(parser.parse_args().smoke)
+    main(flags(__doc__).parse_args().smoke)

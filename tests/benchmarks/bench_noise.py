@@ -11,7 +11,6 @@ texts or integers that somebody asks for: those are read, hashed and given their
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from flags import flags
 
 from wpinq.core.noise import Words, histogram_digest, mechanism
 from wpinq.core.noise.gaussian import DiscreteGaussian
@@ -109,11 +109,10 @@ def report(bins: int, rounds: int) -> dict[str, object]:
 
 def main() -> None:
     """Run, print a table, and write JSON where asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = flags(__doc__)
     parser.add_argument("--bins", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--smoke", action="store_true", help="a second's run, to see that it works")
     arguments = parser.parse_args()
     found = report(10_000 if arguments.smoke else arguments.bins, 1 if arguments.smoke else arguments.rounds)
     for scale, entry in found["scales"].items():  # type: ignore[attr-defined]

@@ -10,7 +10,6 @@ its 99% confidence interval by bootstrap, and how often the best threshold on th
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from flags import flags
 
 import wpinq
 
@@ -85,10 +85,9 @@ def compared(times: np.ndarray) -> dict[str, float]:
 
 def main() -> None:
     """Measure, print a table, and write JSON where asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = flags(__doc__)
     parser.add_argument("--rounds", type=int, default=5000)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--smoke", action="store_true", help="a second's run, to see that it works")
     arguments = parser.parse_args()
     records, rounds = (2000, 100) if arguments.smoke else (RECORDS, arguments.rounds)
     found = {}

@@ -15,7 +15,6 @@ here and by hand (by hand all at once they would take more than 20 GB).
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import resource
@@ -26,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from flags import flags
 
 import wpinq
 from wpinq.core.operators.resolution import fit_noise
@@ -169,11 +169,10 @@ def compared(case, kind, count, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = flags(__doc__)
     parser.add_argument("--records", type=int, default=1_000_000, help="on each side")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--smoke", action="store_true", help="a few seconds' run, to see that it works")
     given = parser.parse_args()
     count, rounds, heaviest = (2000, 1, 500) if given.smoke else (given.records, given.rounds, 20_000)
     cases = [(case, kind, count) for case in ("join", "group_by") for kind in ("uniform", "zipf")]

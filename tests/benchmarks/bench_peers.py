@@ -9,7 +9,6 @@ hundred times what 98% of the numbers take, or ten times where numbers are near 
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -21,6 +20,7 @@ import bench_totals
 import numpy as np
 from bench_quantiles import DECILES, off
 from bench_ranges import equal, usual
+from flags import flags
 
 import wpinq
 from wpinq.aggregates import ranging
@@ -145,6 +145,4 @@ def main(smoke: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true")
-    main(parser.parse_args().smoke)
+    main(flags(__doc__).parse_args().smoke)

@@ -21,11 +21,11 @@ Usage: python tests/benchmarks/bench_plans.py [--smoke]
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 
 import numpy as np
+from flags import flags
 from scipy.optimize import minimize
 
 from wpinq.postprocess.cube import Cube, Floats
@@ -122,6 +122,4 @@ def main(smoke: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true")
-    main(parser.parse_args().smoke)
+    main(flags(__doc__).parse_args().smoke)

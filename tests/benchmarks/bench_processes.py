@@ -29,7 +29,6 @@ the shards as they are; the others before these were made larger):
 
 from __future__ import annotations
 
-import argparse
 import compileall
 import json
 import multiprocessing
@@ -42,6 +41,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TypeAlias
+
+from flags import flags
 
 from wpinq.core import kernels
 
@@ -181,12 +182,11 @@ def show(found: Found) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = flags(__doc__, "200,000 rows, one work, once")
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS))
-    parser.add_argument("--smoke", action="store_true", help="200,000 rows, one work, once")
     parser.add_argument("--keep", type=Path, help="make the data here, or take what an earlier run made")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

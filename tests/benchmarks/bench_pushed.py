@@ -10,7 +10,6 @@ turn; the histograms must be equal. The least CPU seconds of some rounds, and th
 
 from __future__ import annotations
 
-import argparse
 import sqlite3
 import tempfile
 import time
@@ -21,6 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import duckdb
+from flags import flags
 
 import wpinq
 from wpinq.core.plan.dataset import DataSet
@@ -85,9 +85,7 @@ def compared(plan: Any, rounds: int) -> tuple[float, float]:
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smoke", action="store_true", help="few rows, once")
-    smoke = parser.parse_args().smoke
+    smoke = flags(__doc__, "few rows, once").parse_args().smoke
     print("| database | rows | unit | plan | there, s | read, s | ratio |\n|---|--:|---|---|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as place:
         for name, rows, source in files(Path(place), 40_000 if smoke else 4_000_000):

@@ -11,12 +11,12 @@ Usage: python tests/benchmarks/bench_quantiles.py [--smoke] [--runs N]
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
+from flags import flags
 
 import wpinq
 
@@ -131,8 +131,7 @@ def main(runs: int, cases: list[tuple[str, list[float], str, int, float]]) -> No
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smoke", action="store_true", help="two cases, ten runs")
+    parser = flags(__doc__, "two cases, ten runs")
     parser.add_argument("--runs", type=int, default=200)
     given = parser.parse_args()
     main(10 if given.smoke else given.runs, [CASES[2], CASES[-1]] if given.smoke else CASES)

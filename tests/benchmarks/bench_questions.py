@@ -26,6 +26,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from unittest.mock import patch
 
+from flags import flags
+
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 FIRST = ("page", "", 20)
@@ -254,11 +256,10 @@ def bars(found: dict[str, dict[str, float]]) -> list[tuple[str, float, float]]:
 
 def main() -> None:
     """Measure, and print seconds, ratios and bars."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = flags(__doc__, "20,000 rows, once")
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the file is kept for the next time, for one number of rows")
-    parser.add_argument("--smoke", action="store_true", help="20,000 rows, once")
     parser.add_argument("--json", type=Path, help="keep the figures here")
     parser.add_argument("--work", choices=WORKS, help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)

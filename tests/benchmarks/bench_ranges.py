@@ -8,10 +8,10 @@ agree in the same way. "single buckets" adds up the counts of a histogram.
 
 from __future__ import annotations
 
-import argparse
 from fractions import Fraction
 
 import numpy as np
+from flags import flags
 
 from wpinq.aggregates.range_tree import Tree
 from wpinq.core.noise import DiscreteLaplace
@@ -48,6 +48,4 @@ def main(smoke: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true")
-    main(parser.parse_args().smoke)
+    main(flags(__doc__).parse_args().smoke)

@@ -7,7 +7,6 @@ opened first, then each asks so many times, one after another. Times are from th
 last; with all clients at once they are mostly waiting for others, so p99 is also told for few clients.
 """
 
-import argparse
 import asyncio
 import contextlib
 import datetime as dt
@@ -22,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from flags import flags
 from serving import CONFIG, written
 
 SERVER = """
@@ -128,8 +128,7 @@ def cpu(process):
 def main():
     from wpinq.apps.serve.tokens import Tokens
 
-    options = argparse.ArgumentParser()
-    options.add_argument("--smoke", action="store_true")
+    options = flags(__doc__)
     options.add_argument("--clients", type=int, default=10_000)
     options.add_argument("--each", type=int, default=2)
     given = options.parse_args()

@@ -12,7 +12,6 @@ machine with a core for each would need is that of the busiest. The database's s
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import resource
 import sys
@@ -28,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from flags import flags
 from servers import binaries, postgres
 
 import wpinq
@@ -213,9 +213,8 @@ def alone(smoke: bool) -> None:
 
 def main() -> None:
     """Print CPU seconds, rows a CPU second of the busiest, and the ratio."""
-    parser = argparse.ArgumentParser()
+    parser = flags(__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--smoke", action="store_true")
     words = parser.parse_args()
     rows = 40_000 if words.smoke else words.rows
     messages, found, speeds = recorded(rows), [], []

@@ -11,7 +11,6 @@ itself, so no file holds them, and the peak is that of the largest process, the 
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -25,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import bench_processes as own
+from flags import flags
 
 WORK = "people at most 20"
 JOB = """
@@ -101,14 +101,13 @@ def compared(folder: Path, how: str, runs: int, cores: int, java: str) -> dict[s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = flags(__doc__, "200,000 rows, once")
     parser.add_argument("--rows", type=int, default=16_000_000)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--java", default="", help="options of the JVM, as --java=-XX:TieredStopAtLevel=1")
     parser.add_argument("--dataframe", action="store_true", help="Spark reads the files; else wpinq does, on executors")
     parser.add_argument("--generated", type=int, help="so many rows that Spark makes; on Spark alone")
-    parser.add_argument("--smoke", action="store_true", help="200,000 rows, once")
     parser.add_argument("--keep", type=Path, help="make the data here, or take what an earlier run made")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

@@ -15,7 +15,6 @@ inside one process each (`bench_speed_inside.py`).
 
 from __future__ import annotations
 
-import argparse
 import compileall
 import datetime as dt
 import json
@@ -30,6 +29,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from flags import flags
 from speed_works import LARGE, WORKS, Work
 
 from wpinq.core import kernels
@@ -104,14 +104,13 @@ def markdown(kept: dict[str, Any]) -> None:
 
 def main() -> None:
     """Make the data, measure, and show one table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = flags(__doc__, "20,000 rows, once")
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", default="", help="part of the title of a piece of work")
     parser.add_argument("--engine", default="", help="part of the name of an engine")
     parser.add_argument("--folder", type=Path, help="where data are kept for the next time, for one number of rows")
     parser.add_argument("--large", action="store_true", help="also the same file ten times over")
-    parser.add_argument("--smoke", action="store_true", help="20,000 rows, once")
     parser.add_argument("--json", type=Path, help="keep the figures here")
     parser.add_argument("--markdown", type=Path, help="show the table of README.md of figures that were kept")
     options = parser.parse_args()

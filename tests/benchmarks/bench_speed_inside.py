@@ -8,7 +8,6 @@ order rotates, and each runs twice a round: the difference between the two runs 
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from flags import flags
 
 import wpinq
 from wpinq.core.engines import reading
@@ -165,11 +165,10 @@ def live(epochs: int, rows: int, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = flags(__doc__, "a few batches and bins, once")
     parser.add_argument("--batches", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--bins", type=int, default=1_000_000)
-    parser.add_argument("--smoke", action="store_true", help="a few batches and bins, once")
     options = parser.parse_args()
     batches, rounds, asked = (2, 1, 1000) if options.smoke else (options.batches, options.rounds, options.bins)
     share(batches, rounds)

@@ -15,7 +15,6 @@ Usage: python tests/benchmarks/bench_tpch.py [--smoke] [--scale 0.1] [--publishe
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ import duckdb
 import numpy as np
 import polars as pl
 from bench_totals import Numbers, laplace, race, shifted
+from flags import flags
 
 from wpinq.aggregates.automatic import part
 from wpinq.aggregates.bound_choice import GRID, best_bound
@@ -164,8 +164,7 @@ def check_published(database: duckdb.DuckDBPyConnection) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="scale 0.01 and ten runs")
+    parser = flags(__doc__, "scale 0.01 and ten runs")
     parser.add_argument("--scale", default="0.1", help="scale factor of TPC-H")
     parser.add_argument("--published", action="store_true", help="R2T at scale 1 beside its published errors")
     options = parser.parse_args()

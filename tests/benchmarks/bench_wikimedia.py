@@ -31,6 +31,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from flags import flags
 from scipy.stats import norm
 
 import wpinq
@@ -177,13 +178,12 @@ def main(rows: int, keys: int, place: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = flags(__doc__)
     parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**8)
     parser.add_argument("--keys", type=lambda text: int(float(text)), default=125_000_000)
     parser.add_argument("--memory", default="4GB", help="what bounding and counting may hold")
     parser.add_argument("--at", type=Path, help="where the day is made, and kept; by default it goes away again")
     parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--smoke", action="store_true")
     given = parser.parse_args()
     if given.make is not None:
         make(given.make, given.rows, given.keys)

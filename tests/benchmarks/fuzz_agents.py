@@ -7,7 +7,6 @@ sends too often. It counts what was answered, and by what the others were refuse
 each analyst paid, and how often in a minute.
 """
 
-import argparse
 import http.client
 import json
 import logging
@@ -22,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from flags import flags
 from serving import CONFIG, serving, written
 
 from wpinq.core.ledger import Ledger
@@ -225,8 +225,7 @@ def overpaid(ledger, minutes):
 
 
 def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--smoke", action="store_true")
+    options = flags(__doc__)
     options.add_argument("--calls", type=int, default=100_000)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--threads", type=int, default=4)

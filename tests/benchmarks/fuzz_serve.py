@@ -7,7 +7,6 @@ command. Without it there is nothing to do. In every second round the descriptio
 and measurements, so that requests get past what looks names up. The server counts all of them, by status.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from flags import flags
 from serving import CONFIG, serving, written
 
 from wpinq.apps.serve import middleware, run
@@ -87,8 +87,7 @@ class Counting:
 
 
 def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--smoke", action="store_true")
+    options = flags(__doc__)
     options.add_argument("--cases", type=int, default=100_000)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--each", type=int, default=500, help="cases of one operation in one round")

@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from flags import flags
+
 Lines = list[dict[str, Any]]
 
 
@@ -16,7 +18,7 @@ def parser(
     description: str | None, graphs: Sequence[str], epsilon: Sequence[str], runs: int
 ) -> argparse.ArgumentParser:
     """The arguments of both; `--shares` differs."""
-    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = flags(description, "A made-up graph, in seconds.")
     made.add_argument("graphs", nargs="*", default=list(graphs))
     made.add_argument("--epsilon", nargs="*", default=list(epsilon))
     made.add_argument("--runs", type=int, default=runs)
@@ -24,7 +26,6 @@ def parser(
     made.add_argument("--chains", type=int, default=1, help="R-hat of one chain compares its halves alone.")
     made.add_argument("--json", type=Path, help="Append a line for each run, and leave out those it has.")
     made.add_argument("--markdown", action="store_true", help="Run nothing: the table of what --json has.")
-    made.add_argument("--smoke", action="store_true", help="A made-up graph, in seconds.")
     return made
 
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
+import processes
 
 from wpinq.apps.cli import main
 from wpinq.apps.cli.demo import (
@@ -192,5 +193,4 @@ def test_its_help_loads_nothing_that_computes():
         "import sys, wpinq.apps.cli.demo\n"
         "print([one for one in ('numpy', 'polars', 'pyarrow', 'sqlglot', 'bytewax') if one in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[]\n"
+    assert processes.printed("-c", code, fresh=True) == "[]\n"

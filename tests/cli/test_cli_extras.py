@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import processes
 import pytest
 
 import wpinq as wpinq_
@@ -46,9 +46,7 @@ def without(monkeypatch):
 
 
 def test_the_core_imports_without_extras():
-    done = subprocess.run([sys.executable, "-c", CORE], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (
+    assert processes.printed("-c", CORE, fresh=True) == (
         "wpinq.postprocess.picture drawing: there is no matplotlib; pip install 'wpinq[plot]' brings it.\n"
     )
 

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 
+import processes
+
 from wpinq.apps.cli import main
 
 
@@ -25,8 +27,7 @@ def test_start_is_light():
         "heavy = 'numpy polars pyarrow matplotlib networkx bytewax cryptography prompt_toolkit'\n"
         "print([one for one in heavy.split() if one in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[]\n"
+    assert processes.printed("-c", code, fresh=True) == "[]\n"
 
 
 def test_the_version_is_told_without_what_computes():
@@ -36,8 +37,8 @@ def test_the_version_is_told_without_what_computes():
         "assert not main(['--version'])\n"
         "print([one for one in ('numpy', 'polars', 'pyarrow', 'bytewax') if one in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.startswith("wpinq ") and done.stdout.endswith("\n[]\n")
+    said = processes.printed("-c", code, fresh=True)
+    assert said.startswith("wpinq ") and said.endswith("\n[]\n")
 
 
 def test_version_and_help():

@@ -1,11 +1,11 @@
 """Small files are run in a plain loop; wherever tests run a plan on bytewax, `run_flow` holds the loop to it too."""
 
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 import polars as pl
+import processes
 import pytest
 from depth import deep
 
@@ -156,8 +156,7 @@ def test_without_bytewax_the_answers_are_the_same_and_free(tmp_path):
     """One process pays and closes epochs with bytewax; of two copies of what it left, one goes on without."""
 
     def told(place, last, *, without):
-        command = [sys.executable, "-c", WITHOUT.format(last=last, without=without)]
-        return subprocess.run(command, cwd=place, capture_output=True, text=True, check=True).stdout
+        return processes.printed("-c", WITHOUT.format(last=last, without=without), fresh=True, cwd=place)
 
     (tmp_path / "with").mkdir()
     told(tmp_path / "with", 3, without=False)

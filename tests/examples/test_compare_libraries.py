@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import os
 import re
-import sys
 from pathlib import Path
 
 import processes
@@ -20,17 +18,8 @@ PEERS = ("diffprivlib", "opendp")
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, str]:
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = processes.run(
-        [sys.executable, "-m", "examples.compare_libraries"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    assert done.returncode == 0, done.stderr
-    return dict(re.findall(r"^   (\w+) +(.*)$", done.stdout, re.MULTILINE)[1:])
+    text = processes.printed("-m", "examples.compare_libraries")
+    return dict(re.findall(r"^   (\w+) +(.*)$", text, re.MULTILINE)[1:])
 
 
 def error_is_that_of_noise_of_scale_one(row: str) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import processes
@@ -16,21 +13,9 @@ from depth import deep
 from examples import sample
 from wpinq.core.ledger import Ledger
 
-ROOT = Path(__file__).parents[2]
-
 
 def run(module: str, *arguments: object) -> str:
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = processes.run(
-        [sys.executable, "-W", "error", "-m", module, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    return processes.printed("-W", "error", "-m", module, *arguments)
 
 
 def test_the_sample_is_seeded_heavy_tailed_and_left_alone(tmp_path):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import sys
-from pathlib import Path
 
 import processes
 import pytest
@@ -14,18 +11,9 @@ from depth import deep
 
 from examples import laplace_or_geometric
 
-ROOT = Path(__file__).parents[2]
-
 
 def run(module, *arguments):
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = processes.run(
-        [sys.executable, "-W", "error", "-m", f"examples.{module}", *map(str, arguments)],
-        capture_output=True, text=True, timeout=200, check=False,
-        env={**os.environ, "PYTHONPATH": paths, "MPLBACKEND": "agg"},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    return processes.printed("-W", "error", "-m", f"examples.{module}", *arguments, more={"MPLBACKEND": "agg"})
 
 
 def numbers(text, name):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import polars as pl
+import processes
 import pytest
 from depth import deep
 
 import wpinq
 from examples import small_cells as cells
 
-ROOT = Path(__file__).parents[2]
 PUPILS = cells.made_up()
 TRUE = cells.counted(PUPILS)
 WEST = PUPILS.filter(school="West")
@@ -139,12 +134,7 @@ def test_keys_are_all_cells_and_totals_in_the_order_of_the_table():
 
 @deep
 def test_the_story_is_told():
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "examples.small_cells"], capture_output=True, text=True, timeout=120,
-        check=False, env={**os.environ, "PYTHONPATH": paths},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    story = processes.printed("-W", "error", "-m", "examples.small_cells", fresh=True)
     for said in ("4 of 8 cells by subtraction", "East sight: 3 to 3", "400 times: 0 of 30 numbers are not known"):
-        assert said in done.stdout
-    assert done.stdout.count("; truth ") == 30
+        assert said in story
+    assert story.count("; truth ") == 30

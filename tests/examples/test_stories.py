@@ -8,28 +8,19 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-import os
 import re
-import sys
 from pathlib import Path
 
 import processes
 import pytest
 from depth import deep
 
-ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^(.+?) +([\d,]+)((?: +-?[\d,]+ \+- \d+)+) *$", re.MULTILINE)
 
 
 def told(story: str, out: Path, errors: int = 0) -> str:
     """What a story prints; so many lines of it are for the curator, on standard error."""
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = processes.run(
-        [sys.executable, "-W", "error", "-m", f"examples.{story}", str(out)], capture_output=True, text=True,
-        timeout=240, check=False, env={**os.environ, "PYTHONPATH": paths},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr.count("\n")) == (0, errors), done.stderr
-    return done.stdout
+    return processes.printed("-W", "error", "-m", f"examples.{story}", out, errors=errors)
 
 
 def tables(said: str) -> list[list[tuple[str, int, list[tuple[int, int]]]]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -27,14 +25,7 @@ def told(text: str) -> dict[str, tuple[float, ...]]:
 
 def run(command: str, where: Path) -> str:
     _, *words = shlex.split(command)
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = processes.run(
-        [sys.executable, "-W", "error", *words, "--runs", "3"],
-        capture_output=True, text=True, timeout=200, check=False, cwd=where,
-        env={**os.environ, "PYTHONPATH": paths, "MPLBACKEND": "agg"},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    return processes.printed("-W", "error", *words, "--runs", "3", cwd=where, more={"MPLBACKEND": "agg"})
 
 
 @deep

@@ -1,27 +1,15 @@
 """Wikimedia's day on a small site: its noise, its threshold, and its two faults, told before they are published."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import processes
 from depth import deep
 
 from examples.wikimedia_day import COUNTRIES, PAGES
-
-ROOT = Path(__file__).parents[2]
 
 
 @deep
 def test_faults_are_told_and_nothing_below_the_threshold_is_shown(tmp_path):
     """Noise holds back a day that is as it should be, or explains one that is not, below 1e-8."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "examples.wikimedia_day", str(tmp_path / "new")],
-        capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    said = done.stdout
+    said = processes.printed("-W", "error", "-m", "examples.wikimedia_day", tmp_path / "new", fresh=True)
     assert "its keys lack 'US' in column 'country'" in said
     assert f"standard deviation 18.26 for each of {len(PAGES) * len(COUNTRIES)} keys" in said
     assert said.count(": published\n") == 4

@@ -70,6 +70,9 @@ MODULES = modules()
 ROOMS = sorted(path.parent for pattern in ("*", "core/*", "apps/*") for path in PACKAGE.glob(f"{pattern}/__init__.py"))
 
 
+HOMES = {name: home for home, names in wpinq._HOMES.items() for name in names.split()}
+
+
 def imports(path: Path) -> set[str]:
     """The modules of wpinq that a file imports, anywhere in it: for types too, and inside functions."""
     found = set()
@@ -77,7 +80,7 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "wpinq":
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                named = wpinq._HOMES.get(alias.name) if node.module == "wpinq" else None
+                named = HOMES.get(alias.name) if node.module == "wpinq" else None
                 found.add(inner if inner in MODULES else f"wpinq.{named}" if named else node.module)
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "wpinq"}

@@ -1,12 +1,11 @@
 """Names that are loaded when they are first used are what they say, and loading them leaves the host alone."""
 
 import gc
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import processes
 import pytest
 
 import wpinq
@@ -40,8 +39,7 @@ def test_the_library_leaves_the_collector_of_its_host_alone():
         "views.map('page').measure('0.1').observe('home');"
         "print(gc.isenabled(), gc.get_freeze_count(), gc.get_threshold() == before)"
     )
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "0", "True"]
+    assert processes.printed("-W", "ignore", "-c", code, fresh=True).split() == ["True", "0", "True"]
 
 
 def test_a_command_that_is_called_leaves_it_alone_too(capsys):

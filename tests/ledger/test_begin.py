@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from ledger.files import beside
 
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
@@ -18,10 +19,6 @@ from wpinq.errors import LedgerError
 
 Open = Callable[..., Ledger]
 MORE = ("", ".head", ".lock")
-
-
-def beside(place: Path, end: str) -> Path:
-    return place.with_name(place.name + end)
 
 
 def test_a_ledger_that_was_lost_but_for_its_secret_is_not_begun_anew(place: Path, opened: Open, spend) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ledger.files import beside, edit, keep
 
 from wpinq.apps.cli import main
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, chain, replay, transaction
@@ -35,25 +36,6 @@ Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
 ACTS = 40
 SMALL = 8
-FILES = ("", ".head", ".secret", ".lock")
-
-
-def beside(place: Path, end: str) -> Path:
-    return place.with_name(place.name + end)
-
-
-def keep(place: Path, where: Path, ends: tuple[str, ...] = FILES) -> Path:
-    where.mkdir(exist_ok=True)
-    for end in ends:
-        shutil.copy2(beside(place, end), beside(where / place.name, end))
-    return where / place.name
-
-
-def edit(place: Path, *statements: str) -> None:
-    connection = sqlite3.connect(place, isolation_level=None)
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
 
 
 @pytest.fixture(scope="module", params=[256, SMALL])

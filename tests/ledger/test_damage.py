@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from ledger.files import ROWS, beside, edit, insist_that_alice_is_in_no_message, keep
 
 from wpinq.core.ledger import Change, Ledger
 from wpinq.core.ledger.secret import Secret
@@ -21,54 +22,22 @@ Spend = Callable[..., bool]
 ENDS = ("", ".head", ".secret")
 
 
-def beside(place: Path, end: str) -> Path:
-    return place.with_name(place.name + end)
-
-
-def keep(place: Path, where: Path, ends: tuple[str, ...] = ENDS) -> Path:
-    where.mkdir(exist_ok=True)
-    for end in ends:
-        shutil.copy2(beside(place, end), beside(where / place.name, end))
-    return where / place.name
-
-
-def edit(place: Path, *statements: str) -> None:
-    connection = sqlite3.connect(place, isolation_level=None)
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
-
-
 @pytest.mark.parametrize(
     "statements",
     [
-        ["DELETE FROM entries WHERE number = 8"],
-        ["DELETE FROM entries WHERE number = 3"],
-        ["DELETE FROM entries WHERE number = 1"],
+        *ROWS,
         ["DELETE FROM entries WHERE number = 3", "UPDATE entries SET number = number - 1 WHERE number > 3"],
-        ["DELETE FROM entries"],
-        ["DROP TABLE entries"],
-        ["UPDATE entries SET body = replace(body, '1/10', '1/20') WHERE number = 3"],
-        ["UPDATE entries SET body = replace(body, '1/1', '9/1') WHERE number = 1"],
-        ["UPDATE entries SET body = replace(body, '1/10', '1/20') WHERE number = 6"],
-        ["UPDATE entries SET body = body || ' ' WHERE number = 8"],
         ["UPDATE entries SET body = CAST(body AS BLOB) WHERE number = 4"],
         ["UPDATE entries SET body = 7 WHERE number = 4"],
         ["UPDATE entries SET body = CAST(x'ff22' AS TEXT) WHERE number = 4"],
         ["UPDATE entries SET mac = zeroblob(32) WHERE number = 4"],
         ["UPDATE entries SET mac = 'text' WHERE number = 4"],
         ["UPDATE entries SET mac = x'' WHERE number = 8"],
-        ["UPDATE entries SET number = -3 WHERE number = 3", "UPDATE entries SET number = 3 WHERE number = 4",
-         "UPDATE entries SET number = 4 WHERE number = -3"],
-        ["UPDATE entries SET number = 9 WHERE number = 8"],
         ["UPDATE entries SET number = number + 1000"],
-        ["INSERT INTO entries SELECT 9, body, mac FROM entries WHERE number = 8"],
-        ["INSERT INTO entries SELECT 0, body, mac FROM entries WHERE number = 8"],
         ["INSERT INTO entries VALUES (9, '{}', zeroblob(32))"],
         ["CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries WHERE number = new.number; END"],
         ["CREATE VIEW v AS SELECT 1"],
         ["ALTER TABLE entries ADD COLUMN more"],
-        ["ALTER TABLE entries RENAME TO held", "CREATE VIEW entries AS SELECT * FROM held WHERE number < 3"],
         ["PRAGMA user_version = 1"],
     ],
 )  # fmt: skip
@@ -283,13 +252,7 @@ def test_attack_20_a_head_without_a_ledger(full: Path, opened: Open) -> None:
 
 def test_no_message_holds_what_a_damaged_row_says(full: Path, opened: Open) -> None:
     edit(full, "UPDATE entries SET body = 'Alice' WHERE number = 3", "CREATE VIEW alice AS SELECT 'Alice'")
-    with pytest.raises(LedgerError) as caught:
-        opened()
-    error: BaseException | None = caught.value
-    while error is not None:
-        assert "alice" not in str(error).lower()
-        assert error.__suppress_context__ or error.__context__ is None
-        error = error.__cause__
+    insist_that_alice_is_in_no_message(opened)
 
 
 # What a crash leaves

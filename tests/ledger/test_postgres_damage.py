@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from depth import thin
+from ledger.files import ROWS, insist_that_alice_is_in_no_message
 
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.address import Address, ledger_path
@@ -42,24 +43,11 @@ def new_client(url: str, tmp_path: Path) -> Path:
 
 
 EDITS = [
-    ["DELETE FROM entries WHERE number = 8"],
-    ["DELETE FROM entries WHERE number = 3"],
-    ["DELETE FROM entries WHERE number = 1"],
+    *ROWS,
     ["DELETE FROM entries WHERE number = 3", "UPDATE entries SET number = -number WHERE number > 3",
      "UPDATE entries SET number = -number - 1 WHERE number < 0"],
-    ["DELETE FROM entries"],
     ["TRUNCATE entries"],
-    ["DROP TABLE entries"],
-    ["UPDATE entries SET body = replace(body, '1/10', '1/20') WHERE number = 3"],
-    ["UPDATE entries SET body = replace(body, '1/1', '9/1') WHERE number = 1"],
-    ["UPDATE entries SET body = replace(body, '1/10', '1/20') WHERE number = 6"],
-    ["UPDATE entries SET body = body || ' ' WHERE number = 8"],
     ["UPDATE entries SET mac = '' WHERE number = 4"],
-    ["UPDATE entries SET number = -3 WHERE number = 3", "UPDATE entries SET number = 3 WHERE number = 4",
-     "UPDATE entries SET number = 4 WHERE number = -3"],
-    ["UPDATE entries SET number = 9 WHERE number = 8"],
-    ["INSERT INTO entries SELECT 9, body, mac FROM entries WHERE number = 8"],
-    ["INSERT INTO entries SELECT 0, body, mac FROM entries WHERE number = 8"],
     ["INSERT INTO entries VALUES (9, '{}', 'x')"],
     ["ALTER TABLE entries DROP CONSTRAINT entries_pkey", "INSERT INTO entries SELECT * FROM entries WHERE number = 4"],
     ["CREATE RULE r AS ON INSERT TO entries DO INSTEAD NOTHING"],
@@ -69,7 +57,6 @@ EDITS = [
     ["ALTER TABLE entries ADD COLUMN more text"],
     ["ALTER TABLE entries ALTER COLUMN body TYPE varchar(9000)"],
     ["ALTER TABLE entries SET UNLOGGED"],
-    ["ALTER TABLE entries RENAME TO held", "CREATE VIEW entries AS SELECT * FROM held WHERE number < 3"],
     ["CREATE TABLE child () INHERITS (entries)"],
     ["UPDATE head SET number = 7"],
     ["UPDATE head SET number = 9"],
@@ -255,10 +242,4 @@ def test_an_anchor_never_goes_back(full: Path, opened: Open, spend: Spend) -> No
 def test_no_message_holds_what_a_damaged_row_says(full: Path, opened: Open, edit: Edit) -> None:
     edit("UPDATE entries SET body = 'Alice' WHERE number = 3", "CREATE VIEW alice AS SELECT 'Alice'",
          "ALTER TABLE entries ADD CONSTRAINT alice CHECK (number < 9)")  # fmt: skip
-    with pytest.raises(LedgerError) as caught:
-        opened()
-    error: BaseException | None = caught.value
-    while error is not None:
-        assert "alice" not in str(error).lower()
-        assert error.__suppress_context__ or error.__context__ is None
-        error = error.__cause__
+    insist_that_alice_is_in_no_message(opened)

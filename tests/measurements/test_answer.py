@@ -75,8 +75,7 @@ def test_files_describe_themselves(kind, tmp_path):
     assert [tuple(row) for row in content["rows"]] == list(answer.rows)
     assert content["beside noise"] == answer.about["beside noise"]
     with pytest.raises(wpinq.SourceError, match=r"must end in one of \.csv"):
-        answer.to_csv(tmp_path / "a.txt")
-    answer.to_parquet(tmp_path / "b.parquet")
+        answer.save(tmp_path / "a.txt")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -196,7 +195,7 @@ def test_a_saved_answer_says_what_was_done_before_the_bound_in_which_period_and_
         (wpinq.sql(query, {"visits": visits, "people": people}, epsilon=LOUD, keys=["/a"]), "people: where traced:"),
     ):
         answer.save(tmp_path / "a.csv")
-        answer.to_parquet(tmp_path / "a.parquet")
+        answer.save(tmp_path / "a.parquet")
         answer.save(tmp_path / "a.json")
         about = json.loads((tmp_path / "a.csv").read_text().splitlines()[0][2:])
         assert about == json.loads(pl.read_parquet_metadata(tmp_path / "a.parquet")["wpinq"])

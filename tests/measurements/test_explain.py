@@ -12,7 +12,7 @@ from wpinq import graphs as graph
 from wpinq.core.measurements.measure import explain
 from wpinq.core.noise import mechanism
 from wpinq.core.operators.resolution import fit_noise
-from wpinq.core.plan.stability import noise_scale
+from wpinq.core.plan.stability import Survey
 from wpinq.show.explain import expected_error
 
 LEVEL = Fraction(95, 100)
@@ -51,7 +51,7 @@ def test_what_is_shown_is_what_a_measurement_gets(query, uses, capsys):
     asked = getattr(graph, query)(edges())
     text = explain(asked, "0.1")
     assert capsys.readouterr().out == text + "\n"
-    scale = float(noise_scale(fit_noise(asked._node), Fraction(1, 10)))
+    scale = float(Survey.of(fit_noise(asked._node)).scale(Fraction(1, 10)))
     assert f"noise of scale {scale:.6g}\n" in text
     assert f"stability {scale / 10:.6g} in all" in text
     assert uses < scale / 10 < uses + 0.001

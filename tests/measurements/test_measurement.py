@@ -19,13 +19,6 @@ from wpinq.core.plan.node import sources
 RECORDS = [("ann", "home"), ("bob", "home"), ("bob", "news"), ("cid", "home")]
 
 
-@pytest.fixture
-def views_file(tmp_path):
-    path = tmp_path / "views.csv"
-    path.write_text("user,page\n" + "".join(f"{user},{page}\n" for user, page in RECORDS))
-    return path
-
-
 def page(user, page):
     return page
 

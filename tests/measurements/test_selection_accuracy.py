@@ -1,7 +1,7 @@
 """Accuracy first: intervals that cover what they say, for one bin and for many, and the epsilon that they take."""
 
 import re
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -17,14 +17,7 @@ from wpinq.core.ledger.secret import Secret
 from wpinq.core.noise import mechanism
 from wpinq.core.noise.accuracy import level_of_each
 
-
-@pytest.fixture(autouse=True, scope="module")
-def many_digits():
-    with localcontext() as context:  # other tests keep theirs, in whatever order they run
-        context.prec = 60
-        yield
-
-
+pytestmark = pytest.mark.usefixtures("many_digits")
 RECORDS = pl.DataFrame([(f"u{i}", f"p{i % 20000}") for i in range(30_000)], schema=["user", "page"], orient="row")
 
 

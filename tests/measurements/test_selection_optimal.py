@@ -1,6 +1,6 @@
 """Optimal partition selection: the published recurrence, the guarantee itself, and the sampler, digit by digit."""
 
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -13,14 +13,7 @@ from scipy.stats import binom
 from wpinq.core.noise import Words
 from wpinq.core.noise.selection import PartitionSelection, selection
 
-
-@pytest.fixture(autouse=True, scope="module")
-def many_digits():
-    with localcontext() as context:  # other tests keep theirs, in whatever order they run
-        context.prec = 120
-        yield
-
-
+pytestmark = pytest.mark.usefixtures("many_digits")
 CASES = [
     (Fraction(1), Fraction(1, 10**5)),
     (Fraction(1, 10), Fraction(1, 10**9)),

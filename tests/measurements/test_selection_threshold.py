@@ -1,6 +1,6 @@
 """Thresholds: exact tails, the worst way to spread a unit over bins, and the least threshold (attacks 32 and 33)."""
 
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from wpinq.core.noise import DiscreteLaplace, GridLaplace
 from wpinq.core.noise.threshold import any_bounds, least_threshold, seen_bounds, tail_bounds
 
-
-@pytest.fixture(autouse=True, scope="module")
-def many_digits():
-    with localcontext() as context:  # other tests keep theirs, in whatever order they run
-        context.prec = 80
-        yield
-
-
+pytestmark = pytest.mark.usefixtures("many_digits")
 scales = st.fractions(Fraction(1, 20), 30, max_denominator=30)
 
 

@@ -1,20 +1,13 @@
 """The live page of a web log runs, closes its hours, and stays within its budget."""
 
-import sys
-from pathlib import Path
-
 import processes
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_live_web_log(tmp_path):
-    words = [sys.executable, "-W", "error", "-m", "examples.live_web_log", str(tmp_path)]
-    done = processes.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    said = processes.printed("-W", "error", "-m", "examples.live_web_log", tmp_path)
     for hour in ("09", "10", "11"):
         assert (tmp_path / f"degrees-{hour}.png").read_bytes().startswith(b"\x89PNG")
-    quarters = [line.replace(",", "").split() for line in done.stdout.splitlines() if line[2:3] == ":"]
+    quarters = [line.replace(",", "").split() for line in said.splitlines() if line[2:3] == ":"]
     assert len(quarters) == 12
     errors = [abs(int(line[1]) - int(line[3])) for line in quarters]
     assert max(errors) < 700, "levels up to 1 or 2 at epsilon 0.1: off by this with a probability below e^-10"

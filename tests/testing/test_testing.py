@@ -1,11 +1,10 @@
 """wpinq.testing: exact answers on records given by hand, and a search for dataflows that move too far."""
 
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
+import processes
 import pytest
 from algebra import BINARY, UNARY, UNITS, apply, source
 from depth import deeper, often, thin
@@ -173,5 +172,4 @@ def test_without_hypothesis_everything_but_the_search_works():
         "try: check_stability(p)\n"
         "except Exception as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'wpinq[testing]'" in done.stdout
+    assert "pip install 'wpinq[testing]'" in processes.printed("-c", code, fresh=True)

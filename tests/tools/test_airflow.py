@@ -1,7 +1,6 @@
 """A release file as a task of Airflow, run by Airflow; tried by .ci/tools, which makes the data base that it needs."""
 
 import datetime as dt
-import json
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,14 +40,11 @@ MARKER = "secret record"
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(tmp_path, monkeypatch, events):
     for day in range(24, 28):
         (tmp_path / f"2026-10-{day}.csv").write_text("user,page\nann,/a\n")
     (tmp_path / "site.toml").write_text(FILE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "file")
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(tmp_path / "events"))
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
     return tmp_path
 
 
@@ -69,7 +65,7 @@ def run(dag, day):
     return done.state.value, task.xcom_pull(task_ids=task.task_id)
 
 
-def test_the_block_of_the_page_publishes_once_and_emits_the_charge(place, block):
+def test_the_block_of_the_page_publishes_once_and_emits_the_charge(place, block, events):
     dag = made("site", block("Airflow"))
     state, told = run(dag, 25)
     paid = {"epsilon": 0.5, "epsilon left": 0.5, "epsilon in all": 1.0}
@@ -77,9 +73,8 @@ def test_the_block_of_the_page_publishes_once_and_emits_the_charge(place, block)
     assert (place / "out" / "2026-10-24" / "views.csv").exists()
     state, told = run(dag, 25)
     assert (told["done"], told["epsilon left"]) == ("was published before", 0.5)
-    events = [json.loads(line) for line in (place / "events").read_text().splitlines()]
-    assert [one["eventType"] for one in events] == ["START", "COMPLETE"] * 2
-    assert events[1]["run"]["facets"]["wpinq_charge"]["left"] == 0.5
+    assert [one["eventType"] for one in events()] == ["START", "COMPLETE"] * 2
+    assert events()[1]["run"]["facets"]["wpinq_charge"]["left"] == 0.5
 
 
 def test_a_refusal_fails_the_task_in_one_sentence(place, capfd):

@@ -1,7 +1,5 @@
 """A release file as an asset of Dagster, materialized by Dagster; run by .ci/tools."""
 
-import json
-
 import pytest
 
 from wpinq.errors import PlanError
@@ -66,17 +64,13 @@ def test_a_partition_is_a_period(every, place):
     assert (path.parent / "out" / name / "views.csv").exists()
 
 
-def test_what_is_run_again_is_charged_once_and_events_go_along(place, tmp_path, monkeypatch):
+def test_what_is_run_again_is_charged_once_and_events_go_along(place, events):
     pytest.importorskip("openlineage.client")
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "file")
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(tmp_path / "events"))
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
     path = place(names=["2026-10-25"])
     materialized(path, "2026-10-25", openlineage=True)
     (again,) = materialized(path, "2026-10-25", openlineage=True).asset_materializations_for_node("site")
     assert again.metadata["done"].value == "was published before" and again.metadata["epsilon left"].value == 0.5
-    events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
-    assert [one["eventType"] for one in events] == ["START", "COMPLETE"] * 2
+    assert [one["eventType"] for one in events()] == ["START", "COMPLETE"] * 2
 
 
 def failure(path):

@@ -102,19 +102,15 @@ def test_an_event_that_nobody_takes_stops_nothing(release):
     assert done.done == "published" and "password" not in "".join(str(one.message) for one in warned)
 
 
-def test_the_command_tells_it_where_the_environment_says(tmp_path, monkeypatch, capsys):
+def test_the_command_tells_it_where_the_environment_says(tmp_path, monkeypatch, capsys, events):
     (tmp_path / "2026-11-21.csv").write_text("user,page\nann,/a\n")
     (tmp_path / "site.toml").write_text(
         '[data]\nsource = "{date}.csv"\nledger = "ledger"\n[budget]\nepsilon = 1\n'
         '[[question]]\nname = "views"\ncounts = ["page"]\nkeys = ["/a"]\nepsilon = 1\nplot = false\n'
         '[[sink]]\ndirectory = "out/{date}"\n'
     )
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "file")
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(tmp_path / "events"))
-    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
     command = ["publish", "run", str(tmp_path / "site.toml"), "--period", "2026-11-21", "--openlineage"]
     assert main(command) == 0, capsys.readouterr()
-    lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
-    assert lines[1]["run"]["facets"]["wpinq_charge"]["epsilon"] == 1
+    assert events()[1]["run"]["facets"]["wpinq_charge"]["epsilon"] == 1
     monkeypatch.setitem(sys.modules, "openlineage", None)
     assert main(command) == 2 and "pip install 'wpinq[openlineage]'" in capsys.readouterr().err

@@ -35,15 +35,15 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:
     _HOMES = {
-        "suggest_bound": "aggregates.bounding",
-        "histogram": "aggregates.buckets",
-        **dict.fromkeys(("mode", "top"), "aggregates.heavy_hitters"),
-        "loss": "aggregates.clipping_loss",
-        **dict.fromkeys(("max", "median", "min", "quantile", "quantiles"), "aggregates.order_statistics"),
-        "QuotedAggregate": "aggregates.quoted",
-        **dict.fromkeys(("quote_ranges", "ranges"), "aggregates.range_counts"),
-        "select_by": "aggregates.scoring",
-        "suggest_bounds": "aggregates.ranging",
-        **dict.fromkeys(("count", "count_distinct", "mean", "stdev", "sum", "variance"), "aggregates.sums"),
+        "aggregates.bounding": "suggest_bound",
+        "aggregates.buckets": "histogram",
+        "aggregates.clipping_loss": "loss",
+        "aggregates.heavy_hitters": "mode top",
+        "aggregates.order_statistics": "max median min quantile quantiles",
+        "aggregates.quoted": "QuotedAggregate",
+        "aggregates.range_counts": "quote_ranges ranges",
+        "aggregates.ranging": "suggest_bounds",
+        "aggregates.scoring": "select_by",
+        "aggregates.sums": "count count_distinct mean stdev sum variance",
     }
     __getattr__ = late(__name__, _HOMES)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from wpinq.core.runs.chosen_rows import ChosenRows, columns_after, columns_read
     from wpinq.core.runs.run import settle
 
-_NAMES = {
+_HOMES = {
     "core.engines": "engine_name",
     "core.engines.job": "Engine Job",
     "core.engines.reference": "run_reference weigh",
@@ -100,7 +100,7 @@ _NAMES = {
     "core.runs.run": "settle",
 }
 """For each file of the core, the names of it that programs use."""
-__all__ = sorted(name for names in _NAMES.values() for name in names.split())
+__all__ = sorted(name for names in _HOMES.values() for name in names.split())
 
 
 def __dir__() -> list[str]:
@@ -108,4 +108,4 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = late(__name__, {name: home for home, names in _NAMES.items() for name in names.split()})
+    __getattr__ = late(__name__, _HOMES)

@@ -39,11 +39,15 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    _HOMES = {name: f"core.operators.{name}" for name in __all__} | {
-        "antijoin": "core.operators.semijoin", "at_most": "core.operators.contribution.sample",
-        "explain": "core.measurements.measure", "intersect": "core.operators.union",
-        "limit": "core.operators.semijoin", "measure": "core.measurements.measure",
-        "quote": "core.measurements.measure", "select": "core.measurements.select",
-        "subtract": "core.operators.concat",
+    _HOMES = {
+        "measurements.measure": "explain measure quote",
+        "measurements.select": "select",
+        "operators.concat": "concat subtract",
+        "operators.contribution.sample": "at_most",
+        "operators.semijoin": "antijoin limit semijoin",
+        "operators.union": "intersect union",
+        **{f"operators.{name}": name for name in (
+            "distinct", "filter", "flat_map", "group_by", "join", "join_rows", "map", "partition", "shave", "window",
+        )},
     }  # fmt: skip
-    __getattr__ = late(__name__, _HOMES)
+    __getattr__ = late(__name__, {f"core.{home}": names for home, names in _HOMES.items()})

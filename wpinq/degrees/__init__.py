@@ -20,18 +20,9 @@ if TYPE_CHECKING:
     from wpinq.postprocess.degrees.synthesis.synthesize import to_networkx
 
 __all__ = [
-    "Fit",
-    "Hierarchy",
-    "cdf",
-    "corner",
-    "earth_movers",
-    "kolmogorov_smirnov",
-    "reconcile",
-    "release",
-    "sequence",
-    "to_networkx",
-    "volume",
-]
+    "Fit", "Hierarchy", "cdf", "corner", "earth_movers", "kolmogorov_smirnov", "reconcile", "release", "sequence",
+    "to_networkx", "volume",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
@@ -40,5 +31,5 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:
     __getattr__ = late(
-        __name__, {"Hierarchy": "degrees.hierarchy", "to_networkx": "postprocess.degrees.synthesis.synthesize"}
+        __name__, {"degrees.hierarchy": "Hierarchy", "postprocess.degrees.synthesis.synthesize": "to_networkx"}
     )

@@ -15,22 +15,6 @@ from wpinq.query.table_planning import plan_tables
 from wpinq.query.united import QuotedUnion, divided, prepared
 
 __all__ = [
-    "PlannedTables",
-    "Quoted",
-    "QuotedSql",
-    "QuotedUnion",
-    "Statement",
-    "Table",
-    "TablePlan",
-    "WrittenKeys",
-    "consistent",
-    "divided",
-    "plan_tables",
-    "prepare",
-    "prepared",
-    "quoted",
-    "rebounded",
-    "settling",
-    "sql",
-    "table",
-]
+    "PlannedTables", "Quoted", "QuotedSql", "QuotedUnion", "Statement", "Table", "TablePlan", "WrittenKeys",
+    "consistent", "divided", "plan_tables", "prepare", "prepared", "quoted", "rebounded", "settling", "sql", "table",
+]  # fmt: skip

@@ -27,8 +27,8 @@ from wpinq.query.table_hierarchy import Hierarchy, read_hierarchies
 from wpinq.query.table_medians import Ranking
 from wpinq.query.table_names import NameChoice, choose_names, placeholders
 from wpinq.query.table_numbers import Numbers, read_numbers
-from wpinq.query.table_numbers import quoted as name_of
 from wpinq.query.table_public import Public, read_public
+from wpinq.sources.databases.postgres import quoted as name_of
 
 CALL = "table"
 MOST = 6

@@ -14,7 +14,7 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.query.table_hierarchy import Hierarchy
-from wpinq.query.table_numbers import quoted
+from wpinq.sources.databases.postgres import quoted
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.html import numbers as shown
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
+from wpinq.sources.databases.postgres import quoted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,11 +88,6 @@ class Numbers:
     def ranks(self) -> tuple[str, ...]:
         """What SQL has for medians."""
         return tuple(f"MEDIAN({quoted(name)})" for name in self.medians)
-
-
-def quoted(name: str) -> str:
-    """A name as SQL quotes it."""
-    return '"{}"'.format(name.replace('"', '""'))
 
 
 def read_numbers(

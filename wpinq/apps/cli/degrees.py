@@ -60,15 +60,7 @@ def degrees(
     data: Input,
     *,
     of: Annotated[str, typer.Option(help="The column whose values are counted.", metavar="COLUMN", show_default=False)],
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made "
-            "with this budget, and nothing of it is left.",
-            metavar="EPSILON",
-            show_default=False,
-        ),
-    ] = None,
+    budget: Annotated[str | None, options.SPENT] = None,
     rho: Annotated[
         str | None,
         typer.Option(

@@ -23,15 +23,7 @@ if TYPE_CHECKING:
 def graph(
     data: Input,
     *,
-    budget: Annotated[
-        str,
-        typer.Option(
-            help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made "
-            "with this budget, and nothing of it is left.",
-            metavar="EPSILON",
-            show_default=False,
-        ),
-    ],
+    budget: Annotated[str, options.SPENT],
     mutual: Annotated[
         bool,
         typer.Option(

@@ -55,6 +55,16 @@ Budget = Annotated[
         show_default=False,
     ),
 ]
+SPENT = typer.Option(
+    help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made with "
+    "this budget, and nothing of it is left.",
+    metavar="EPSILON",
+    show_default=False,
+)
+Epsilon = Annotated[
+    str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")]
 Accounting = Annotated[
     str | None,
     typer.Option(help="How a new ledger adds up charges: pure (epsilons) or renyi (for --budget with --delta).",

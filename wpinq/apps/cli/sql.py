@@ -52,9 +52,7 @@ def sql(
                           "for tables of the same people with one --ledger. What follows of --unit, --columns and the "
                           "like is of each of them, or TABLE:VALUE of one: --at-most visits:20 --at-most people:1."),
     ],
-    epsilon: Annotated[
-        str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
-    ] = None,
+    epsilon: options.Epsilon = None,
     rho: Annotated[
         str | None,
         typer.Option(metavar="RHO", show_default=False,
@@ -104,7 +102,7 @@ def sql(
                      help="Spend this beside --epsilon on how much is left out: records beyond --at-most, of how many "
                           "people, and what is counted in groups that are not shown."),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
+    explain: options.Explain = False,
     json: options.JsonPath = None,
     functions: Annotated[
         bool, typer.Option("--functions", callback=_functions, is_eager=True, help="List the functions of expressions.")

@@ -90,9 +90,7 @@ def table(
                           "income=0..400000. May be repeated.",
                      metavar="COLUMN=LOW..HIGH", show_default=False),
     ] = None,
-    epsilon: Annotated[
-        str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
-    ] = None,
+    epsilon: options.Epsilon = None,
     rho: Annotated[
         str | None,
         typer.Option(metavar="RHO", show_default=False, help="What it costs instead, with Gaussian noise."),
@@ -105,7 +103,7 @@ def table(
     total: Annotated[str, typer.Option(help="What totals are called.")] = "all",
     title: Annotated[str | None, typer.Option(help="The heading.", metavar="TEXT", show_default=False)] = None,
     analyst: options.Analyst = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
+    explain: options.Explain = False,
     html: Annotated[
         Path | None, typer.Option(help="Write the table as a page here, for screens and paper.", metavar="OUT",
                                   show_default=False),

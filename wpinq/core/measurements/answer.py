@@ -261,17 +261,8 @@ class Answer:
         Raises:
             SourceError: The suffix is another, or the place cannot be written.
         """
-        self._save(path, (".csv", ".parquet", ".json"))
-
-    @takes(path=PATH)
-    def to_csv(self, path: Place) -> None:
-        """Write a CSV file; see `save`."""
-        self._save(path, (".csv",))
-
-    @takes(path=PATH)
-    def to_parquet(self, path: Place) -> None:
-        """Write a Parquet file; see `save`."""
-        self._save(path, (".parquet",))
+        described = self.content() if str(path).lower().endswith(".json") else self.about
+        save(self.frame, described, path, (".csv", ".parquet", ".json"))
 
     def to_arrow(self) -> pa.Table:
         """The table for whatever speaks Arrow (pyarrow, DuckDB, ADBC), described by JSON in its metadata, as `wpinq`.
@@ -282,9 +273,6 @@ class Answer:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def _save(self, path: Place, suffixes: tuple[str, ...]) -> None:
-        save(self.frame, self.content() if str(path).lower().endswith(".json") else self.about, path, suffixes)
 
     @takes(path=PATH | NOTHING, title=NAME | NOTHING)
     def plot(self, path: Place | None = None, title: str | None = None) -> Figure:

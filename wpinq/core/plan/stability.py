@@ -181,7 +181,7 @@ class Survey:
         return self.sensitivities if self.unbounded is None else _by_data(self._products)
 
     def scale(self, epsilon: Fraction) -> Fraction:
-        """See `noise_scale`.
+        """The scale of the noise, in weight, that makes a measurement of the plan cost epsilon.
 
         Raises:
             PlanError: The plan reads no protected source.
@@ -249,12 +249,3 @@ def _largest(ways: list[tuple[PartPath, Fraction]]) -> Fraction:
         if parts:
             groups[parts[0][0]][parts[0][1]].append((parts[1:], move))
     return alone + sum((max(map(_largest, group.values())) for group in groups.values()), Fraction(0))
-
-
-def noise_scale(root: Node, epsilon: Fraction) -> Fraction:
-    """The scale of the noise, in weight, that makes a measurement of the plan cost epsilon.
-
-    Raises:
-        PlanError: The plan reads no protected source.
-    """
-    return Survey.of(root).scale(epsilon)

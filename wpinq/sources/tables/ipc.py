@@ -11,12 +11,11 @@ import polars as pl
 
 from wpinq.core.records.reader import wanted
 from wpinq.core.records.schema import Schema
-from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns
 from wpinq.sources.files import File, Files, reading
 from wpinq.sources.readers import FileReader
 from wpinq.sources.tables import arrays
-from wpinq.sources.tables.parquet import columns_alike
+from wpinq.sources.tables.parquet import columns_alike, decoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +34,14 @@ class ArrowReader(FileReader):
         """Frames of these columns; see `Reader.batches`. The shares are made of record batches."""
         schema = wanted(self.schema, columns, self.source.given)
         for batch in self._parts(schema, share, progress):
-            with _decoding(self.source.given):
+            with decoding(self.source.given, "an Arrow file"):
                 frame = arrays.frame(batch, schema)
             yield frame
 
     def prove(self, share: tuple[int, int] = (0, 1)) -> None:
         """Decompress every buffer, and see that each text ends behind its beginning."""
         for batch in self._parts(self.schema, share, None):
-            with _decoding(self.source.given):
+            with decoding(self.source.given, "an Arrow file"):
                 for array in batch.columns:
                     _check_offsets(array)
 
@@ -54,7 +53,7 @@ class ArrowReader(FileReader):
         number = 0
         for file, stream in zip(self.source.files, self.streams, strict=True):
             file.check()
-            with _decoding(file.given), _opened(file, stream) as (_, batches):
+            with decoding(file.given, "an Arrow file"), _opened(file, stream) as (_, batches):
                 for batch in batches():
                     if number % share[1] == share[0]:
                         batch.validate()
@@ -75,7 +74,7 @@ def open_arrow(source: Files, columns: Columns) -> ArrowReader:
     for file in source.files:
         with reading(file.given), file.path.open("rb") as opened:
             streams.append(opened.read(6) != b"ARROW1")
-        with _decoding(file.given), _opened(file, streams[-1]) as (schema, _):
+        with decoding(file.given, "an Arrow file"), _opened(file, streams[-1]) as (schema, _):
             schemas.append(schema)
     return ArrowReader(source, columns_alike(source, schemas, columns), tuple(streams))
 
@@ -125,19 +124,3 @@ def _opened(file: File, stream: bool) -> Iterator[tuple[Any, Callable[[], Iterat
         else:
             whole = pa.ipc.open_file(raw)
             yield whole.schema, lambda: map(whole.get_batch, range(whole.num_record_batches))
-
-
-@contextmanager
-def _decoding(path: str) -> Iterator[None]:
-    """Turn errors of Arrow into one line that quotes nothing of a file.
-
-    Raises:
-        SourceError: Instead of any error of reading or decoding.
-    """
-    import pyarrow as pa
-
-    try:
-        with reading(path):
-            yield
-    except pa.ArrowException:
-        raise SourceError(f"{path}: is not an Arrow file, or is damaged.") from None

@@ -236,8 +236,8 @@ def columns_alike(source: Files, schemas: Sequence[Any], columns: Columns) -> Sc
 
 
 @contextmanager
-def decoding(path: str) -> Iterator[None]:
-    """Turn errors of Arrow into one line that quotes nothing of a file.
+def decoding(path: str, form: str = "a Parquet file") -> Iterator[None]:
+    """Turn errors of Arrow into one line that quotes nothing of a file of this form.
 
     Raises:
         SourceError: Instead of any error of reading or decoding.
@@ -248,7 +248,7 @@ def decoding(path: str) -> Iterator[None]:
         with reading(path):
             yield
     except pa.ArrowException:
-        raise SourceError(f"{path}: is not a Parquet file, or is damaged.") from None
+        raise SourceError(f"{path}: is not {form}, or is damaged.") from None
 
 
 def _columns(schema: Any) -> list[tuple[str, str]]:

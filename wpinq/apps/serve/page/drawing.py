@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup, escape
 
+from wpinq.apps.publish.curves import short
+
 Curve = Sequence[float | int | None]
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 760, 380, 64, 40, 14, 14
@@ -118,11 +120,11 @@ def _axes(xs: Axis, ys: Axis, across: str, up: str) -> list[str]:
     foot, parts = HEIGHT - BOTTOM, []
     for tick in ys.ticks():
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{ys(tick)}" y2="{ys(tick)}"/>')
-        parts.append(f'<text class="tick end" x="{LEFT - 8}" y="{ys(tick)}" dy=".35em">{_short(tick)}</text>')
+        parts.append(f'<text class="tick end" x="{LEFT - 8}" y="{ys(tick)}" dy=".35em">{short(tick)}</text>')
     for tick in xs.ticks():
         if xs.log or tick == round(tick):
             parts.append(f'<line class="grid" x1="{xs(tick)}" x2="{xs(tick)}" y1="{TOP}" y2="{foot}"/>')
-            parts.append(f'<text class="tick mid" x="{xs(tick)}" y="{foot + 17}">{_short(tick)}</text>')
+            parts.append(f'<text class="tick mid" x="{xs(tick)}" y="{foot + 17}">{short(tick)}</text>')
     parts.append(f'<text class="name mid" x="{(WIDTH + LEFT) // 2}" y="{HEIGHT - 4}">{escape(across)}</text>')
     parts.append(f'<text class="name" x="{LEFT + 4}" y="{TOP + 8}">{escape(up)}</text>')
     return parts
@@ -152,15 +154,3 @@ def _curve(kind: str, x: Sequence[int], curve: Curve, xs: Axis, ys: Axis, *, log
         return "".join(f'<circle class="dot" cx="{at}" cy="{height}" r="2.6"/>' for at, height in there)
     points = " ".join(_corners(there, steps=kind == "step"))
     return f'<polyline class="line" points="{points}"/>'
-
-
-def _short(tick: float) -> str:
-    """A number on an axis.
-
-    >>> [_short(one) for one in (0.5, 20, 5000, 2e6)]
-    ['0.5', '20', '5k', '2M']
-    """
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(tick) >= size:
-            return f"{tick / size:g}{letter}"
-    return f"{tick:g}"

@@ -11,6 +11,7 @@ from typing import Any
 
 from wpinq.apps.remote.wire import ColumnTold, DataTold
 from wpinq.errors import BinError, PlanError
+from wpinq.sources.databases.postgres import quoted
 
 BOOLEANS = {"true": True, "false": False}
 KINDS: dict[str, str] = {"count": "COUNT(*)", "distinct": "COUNT(DISTINCT {})", "sum": "SUM({})", "avg": "AVG({})",
@@ -96,20 +97,11 @@ def built(fields: dict[str, str], data: Sequence[DataTold]) -> str:
         raise PlanError("choose a data set, what to compute, and columns that there are.")
     if "{}" in KINDS[what] and not column:
         raise PlanError(f"choose the column of which to compute {what!r}.")
-    select = f"{KINDS[what].format(_quoted(column))} AS answer"
-    head = f"SELECT {_quoted(by)}, {select}" if by else f"SELECT {select}"
-    text = [head, f"FROM {_quoted(of.name)}", f"WHERE {where.strip()}" if where.strip() else "",
-            f"GROUP BY {_quoted(by)}" if by else ""]  # fmt: skip
+    select = f"{KINDS[what].format(quoted(column))} AS answer"
+    head = f"SELECT {quoted(by)}, {select}" if by else f"SELECT {select}"
+    text = [head, f"FROM {quoted(of.name)}", f"WHERE {where.strip()}" if where.strip() else "",
+            f"GROUP BY {quoted(by)}" if by else ""]  # fmt: skip
     return "\n".join(line for line in text if line)
-
-
-def _quoted(name: str) -> str:
-    """A name in SQL.
-
-    >>> _quoted('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _named(columns: Sequence[ColumnTold]) -> str:

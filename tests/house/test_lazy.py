@@ -88,6 +88,6 @@ print(*(name for name in sys.modules if name.partition(".")[0] == "wpinq"))
 
 def test_a_question_loads_what_it_needs():
     """Noise that few plans have, epochs, windows, people and what shows answers are loaded where they are asked for."""
-    loaded = subprocess.run([sys.executable, "-c", THREE], capture_output=True, text=True, check=True).stdout.split()
+    loaded = processes.printed("-c", THREE, fresh=True).split()
     assert len(loaded) <= 120, "what does a question in memory need of it?"
     assert not [name for name in loaded if name.partition(".")[2].startswith(("apps", "html", "postprocess", "query"))]

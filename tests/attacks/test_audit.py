@@ -24,7 +24,7 @@ from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements import measurement
 from wpinq.core.measurements.epoch_noise import TreeNoise
-from wpinq.core.noise import DiscreteLaplace
+from wpinq.core.noise import DiscreteLaplace, gaussian
 from wpinq.core.noise import mechanism as true_mechanism
 from wpinq.core.noise.counting_tree import segment
 from wpinq.core.noise.gaussian import DiscreteGaussian
@@ -239,7 +239,7 @@ def test_whole_distributions_cost_no_more_than_was_charged(one_run):
 
 
 def test_half_the_sigma_is_caught(monkeypatch):
-    monkeypatch.setattr(privacy_cost, "DiscreteGaussian", lambda square: DiscreteGaussian(square / 4))
+    monkeypatch.setattr(gaussian, "DiscreteGaussian", lambda square: DiscreteGaussian(square / 4))
     monkeypatch.setattr(DiscreteGaussian, "rho", lambda noise, moved: moved / (8 * noise.square))
     costs = quote.gaussian_costs
     monkeypatch.setattr(quote, "gaussian_costs", lambda survey, square: costs(survey, square * 4))

@@ -248,8 +248,8 @@ def patched_shards(shards: int) -> Iterator[None]:
     """Cut every keyed step into so many shards; also those for which the loop would be chosen, which has none."""
     once = flow.run
 
-    def cut(job: Job, **words: int) -> list[Histogram]:  # the plain loop is told its threads
-        return once(replace(job, shards=shards), **words)
+    def cut(job: Job, plan: Lowered | None = None, **words: int) -> list[Histogram]:  # the loop is told its threads
+        return once(replace(job, shards=shards), plan, **words)
 
     stacked = False if shards else Lowered.stacked
     with patch.object(flow, "run", cut if shards else once), patch.object(Lowered, "stacked", stacked):

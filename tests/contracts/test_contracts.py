@@ -126,7 +126,7 @@ def check_engine(make, left, right, shards):
 
 
 @every
-@settings(deadline=None, max_examples=often(6, 3))
+@settings(deadline=None, max_examples=often(6, 2))
 @given(left=plain, right=plain, shards=st.integers(1, 5))
 def test_engine(name, left, right, shards):
     check_engine(lambda *given: apply(name, *given), left, right, shards)
@@ -134,7 +134,7 @@ def test_engine(name, left, right, shards):
 
 @thin(2)
 @every_of_two
-@settings(deadline=None, max_examples=often(6, 3))
+@settings(deadline=None, max_examples=often(6, 2))
 @given(left=plain, shards=st.integers(1, 5))
 def test_engine_with_one_collection_on_both_sides(name, left, shards):
     check_engine(lambda given, _: apply(name, given, given), left, [], shards)
@@ -152,7 +152,7 @@ counts = st.dictionaries(records, st.integers(1, 3).map(Fraction), max_size=6)
 
 
 @every
-@settings(RELAXED, max_examples=often(10))
+@settings(RELAXED, max_examples=often(10, 3))
 @given(data=st.data())
 def test_no_weight_is_negative_where_the_plan_says_so(name, data):
     """Over records, which are then read without the columns that nothing needs; also while records come and go."""
@@ -202,7 +202,7 @@ def sides(data, count):
 
 
 @every
-@settings(RELAXED, max_examples=often(6, 3))
+@settings(RELAXED, max_examples=often(6, 2))
 @given(data=st.data(), shards=st.integers(1, 3))
 def test_changes(name, data, shards):
     plan, factor = alone(name)
@@ -215,7 +215,7 @@ def test_changes(name, data, shards):
 
 @thin(2)
 @every_of_two
-@settings(RELAXED, max_examples=often(6, 3))
+@settings(RELAXED, max_examples=often(6, 2))
 @given(data=st.data(), shards=st.integers(1, 3))
 def test_changes_with_one_collection_on_both_sides(name, data, shards):
     target, changes = sides(data, 1)

@@ -10,6 +10,7 @@ from distributed.test_processes import LINES, content, measured
 
 import wpinq
 from wpinq.core.ledger import Ledger
+from wpinq.core.state.workers import THREADS
 from wpinq.sources.tables import spark as own
 
 RECORDS = [tuple(line.split(",")) for line in LINES.splitlines()]
@@ -20,6 +21,7 @@ PERSON = wpinq.users("user", at_most=20)
 def _types_and_extra(monkeypatch):
     monkeypatch.setattr(own, "_type", lambda kind, pa: kind)
     monkeypatch.setitem(wpinq.errors.EXTRAS, "spark", ("polars",))
+    monkeypatch.setenv(THREADS, "1")  # as tasks set it, in whose process only tasks run
 
 
 def table(records):

@@ -201,5 +201,6 @@ def check_stability(collection: Collection, *, examples: int = 200, values: Valu
     profile = hypothesis.settings(
         max_examples=examples, deadline=None, derandomize=True, database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
+        phases=set(hypothesis.Phase) - {hypothesis.Phase.explain},  # the message says all, and it takes the longest
     )  # fmt: skip
     profile(hypothesis.given(neighbours(collection, values))(moves_within))()

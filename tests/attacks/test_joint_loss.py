@@ -258,6 +258,22 @@ BEFORE = {
 """Steps before the bound, also of the time by which windows are cut."""
 
 
+def no_loss_is_above_the_charge(seeds, drawn, unit, run):
+    """Of two drawn histories, which `run` answers: of what was sent, or of that and of what was taken back."""
+    losses = []
+    for seed in seeds:
+        draw = random.Random(seed)
+        epochs = draw.randint(3, 5)
+        untils = sorted(draw.randrange(10) for _ in range(epochs))
+        questions = drawn_questions(draw, epochs)
+        (without, paid), (having, again) = (run(history, questions, untils) for history in drawn(draw, epochs, unit))
+        assert paid == again, "what is charged does not depend on records"
+        assert loss(without, having) <= paid, (seed, questions)
+        no_divergence_is_above_the_charge(without, having, having.ledger)
+        losses.append(loss(without, having))
+    assert any(losses)
+
+
 @deeper
 @thin(4)
 @pytest.mark.parametrize(
@@ -266,21 +282,10 @@ BEFORE = {
     ids=[*UNITS, "people after steps", "shared after steps"],
 )
 def test_no_joint_loss_of_random_streams_is_above_the_charge(unit, steps, monkeypatch):
-    losses = []
-    for seed in SEEDS[: often(6, 3)]:
-        draw = random.Random(seed)
-        epochs = draw.randint(3, 5)
-        untils = sorted(draw.randrange(10) for _ in range(epochs))
-        questions = drawn_questions(draw, epochs)
-        (without, paid), (having, again) = (
-            run_live(history, questions, unit, untils, monkeypatch, **steps)
-            for history in drawn_history(draw, epochs, unit)
-        )
-        assert paid == again, "what is charged does not depend on records"
-        assert loss(without, having) <= paid, (seed, questions)
-        no_divergence_is_above_the_charge(without, having, having.ledger)
-        losses.append(loss(without, having))
-    assert any(losses)
+    def run(history, questions, untils):
+        return run_live(history, questions, unit, untils, monkeypatch, **steps)
+
+    no_loss_is_above_the_charge(SEEDS[: often(6, 3)], drawn_history, unit, run)
 
 
 def drawn_returns(draw, epochs, unit):
@@ -315,21 +320,11 @@ def drawn_returns(draw, epochs, unit):
 @thin(3)
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
 def test_no_joint_loss_is_above_the_charge_where_records_are_taken_back(unit, monkeypatch):
-    losses = []
-    for seed in RETURNS:
-        draw = random.Random(seed)
-        epochs = draw.randint(3, 5)
-        untils = sorted(draw.randrange(10) for _ in range(epochs))
-        questions = drawn_questions(draw, epochs)
-        (without, paid), (having, again) = (
-            run_live([one for one, _ in history], questions, unit, untils, monkeypatch, [gone for _, gone in history])
-            for history in drawn_returns(draw, epochs, unit)
-        )
-        assert paid == again, "what is charged does not depend on records"
-        assert loss(without, having) <= paid, (seed, questions)
-        no_divergence_is_above_the_charge(without, having, having.ledger)
-        losses.append(loss(without, having))
-    assert any(losses)
+    def run(history, questions, untils):
+        sent, gone = zip(*history, strict=True)
+        return run_live(sent, questions, unit, untils, monkeypatch, gone)
+
+    no_loss_is_above_the_charge(RETURNS, drawn_returns, unit, run)
 
 
 def staircase(how, unit, epochs=12):

@@ -28,15 +28,15 @@ ITEMS = {"l_id": int, "l_key": int, "n": int}
 NOTES = {"item": int, "text": str}
 
 
-def opened(tables, unit=5, ledger=None):
-    """Orders name customers, items have an order, notes have an item."""
+def opened(tables, ledger=None, kinds=(ORDERS, ITEMS), most=5, **period):
+    """Orders name customers, who may be protected in a period each; items have an order, notes have an item."""
     one = {"version": "1", "ledger": ledger}
-    orders = wpinq.protect(tables["orders"], 10**6, columns=ORDERS, unit=wpinq.users("cust", unit), name="orders",
-                           delta="0.1", **one)  # fmt: skip
-    items = wpinq.protect(tables["items"], columns=ITEMS, name="items", **one,
-                          unit=wpinq.users(through=("l_key", orders, "o_key"), at_most=unit))  # fmt: skip
+    orders = wpinq.protect(tables["orders"], 10**6, columns=kinds[0], unit=wpinq.users("cust", most, **period),
+                           name="orders", delta="0.1", **one)  # fmt: skip
+    items = wpinq.protect(tables["items"], columns=kinds[1], name="items", **one,
+                          unit=wpinq.users(through=("l_key", orders, "o_key"), at_most=most))  # fmt: skip
     notes = wpinq.protect(tables["notes"], columns=NOTES, name="notes", **one,
-                          unit=wpinq.users(through=("item", items, "l_id"), at_most=unit))  # fmt: skip
+                          unit=wpinq.users(through=("item", items, "l_id"), at_most=most))  # fmt: skip
     return orders, items, notes
 
 
@@ -162,9 +162,8 @@ def empty():
     return opened({"orders": [], "items": [], "notes": []})
 
 
-def moved(plan, tables):
-    """How far the person moves it, in all and in one bin."""
-    given = [defined(one) for one in (tables, without(tables, "p"))]
+def moved(plan, *given):
+    """How far it is from one to the other of some tables, in all and in one bin."""
     found = [evaluate(plan, *(one[source.data.name] for source in leaves(plan))) for one in given]
     each = [abs(Fraction(found[0].get(bin_, 0)) - found[1].get(bin_, 0)) for bin_ in {**found[0], **found[1]}]
     return sum(each), max(each, default=0)
@@ -181,7 +180,8 @@ def test_one_person_moves_a_plan_no_further_than_is_claimed(empty, name):
     assert sum(sensitivities(plan._node).values()) * fine >= whole
     draw = random.Random(4)
     for _ in range(often(40)):
-        all_, bin_ = moved(plan, drawn(draw))
+        tables = drawn(draw)
+        all_, bin_ = moved(plan, defined(tables), defined(without(tables, "p")))
         assert all_ * fine <= whole
         assert bin_ * fine <= one
 
@@ -195,11 +195,15 @@ def test_a_join_along_the_way_has_the_owner_in_its_key(empty):
     assert written._node.title == joined._node.title
     many = [(5, f"other {n}", "x") for n in range(100)] + [(5, "p", "x")]
     tables = {"orders": many, "items": [(n, 5, n) for n in range(20)], "notes": []}
-    assert moved(joined.map("prio"), tables)[0] <= 25
+    assert moved(joined.map("prio"), defined(tables), defined(without(tables, "p")))[0] <= 25
     pairs = defined(tables)
     assert sum(evaluate(joined.map("cust"), pairs["items"], pairs["orders"]).values()) == 101 * 5, "of each owner five"
     with pytest.raises(PlanError, match="nothing bounds how many records of one key"):
         items.map("l_key, n").join_rows(orders, left="l_key", right="o_key")
+
+
+def insist_that_the_engine_agrees(plan, given):
+    assert same(run_flow(plan, 3), plan._node, evaluate(plan, *(given[one.data.name] for one in leaves(plan))))
 
 
 @deeper
@@ -208,9 +212,7 @@ def test_engine_and_definition_agree(name):
     draw = random.Random(5)
     for _ in range(often(3)):
         tables = drawn(draw)
-        plan = PLANS[name][0](*opened(tables))
-        given = defined(tables)
-        assert same(run_flow(plan, 3), plan._node, evaluate(plan, *(given[one.data.name] for one in leaves(plan))))
+        insist_that_the_engine_agrees(PLANS[name][0](*opened(tables)), defined(tables))
 
 
 def test_a_query_joins_along_the_way_and_counts_pairs():

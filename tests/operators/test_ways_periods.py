@@ -3,12 +3,12 @@
 import datetime as dt
 import random
 from collections import Counter
-from fractions import Fraction
+from functools import partial
 
 import polars as pl
 import pytest
 from depth import deeper, often
-from strategies import evaluate, run_flow, same
+from operators import test_ways as ways
 
 import wpinq
 from wpinq.core.operators.periods import periods
@@ -18,11 +18,9 @@ from wpinq.core.pricing.sensitivity import ledger_sensitivities
 from wpinq.core.records.schema import Column, Kind
 from wpinq.errors import LedgerError, PlanError
 from wpinq.sources import open_source, owned
-from wpinq.testing.evaluation import leaves
 
 ORDERS = {"o_key": int, "cust": str, "at": int}
 ITEMS = {"l_id": int, "l_key": int}
-NOTES = {"item": int, "text": str}
 LENGTH = 10
 SPAN = periods(LENGTH, Column("at", Kind.INT), "test")
 
@@ -68,22 +66,16 @@ def read(tables):
     items = owned.through(
         open_source(tables["items"], columns=ITEMS), orders, ("l_key", "orders", "o_key"), "cust", when
     )
-    notes = owned.through(open_source(tables["notes"], columns=NOTES), items, ("item", "items", "l_id"), "cust", when)
+    notes = owned.through(
+        open_source(tables["notes"], columns=ways.NOTES), items, ("item", "items", "l_id"), "cust", when
+    )
     return {
         name: [row for frame in one.batches(one.schema.names) for row in frame.rows()]
         for name, one in {"items": items, "notes": notes}.items()
     }
 
 
-def opened(tables, most=4, ledger=None):
-    one = {"version": "1", "ledger": ledger}
-    unit = wpinq.users("cust", most, period=LENGTH, at="at")
-    orders = wpinq.protect(tables["orders"], 10**6, columns=ORDERS, unit=unit, name="orders", delta="0.1", **one)
-    items = wpinq.protect(tables["items"], columns=ITEMS, name="items", **one,
-                          unit=wpinq.users(through=("l_key", orders, "o_key"), at_most=most))  # fmt: skip
-    notes = wpinq.protect(tables["notes"], columns=NOTES, name="notes", **one,
-                          unit=wpinq.users(through=("item", items, "l_id"), at_most=most))  # fmt: skip
-    return orders, items, notes
+opened = partial(ways.opened, kinds=(ORDERS, ITEMS), most=4, period=LENGTH, at="at")
 
 
 @deeper
@@ -162,20 +154,14 @@ def test_one_unit_moves_a_plan_no_further_than_is_claimed(empty, name):
     assert sum(sensitivities(plan._node).values()) * fine >= whole
     for _ in range(often(60)):
         tables, unit = drawn(draw), ("p", draw.choice([0, 1, None]))
-        found = [
-            evaluate(plan, *(given[one.data.name] for one in leaves(plan)))
-            for given in (defined(tables), defined(without(tables, unit)))
-        ]
-        move = sum(abs(Fraction(found[0].get(bin_, 0)) - found[1].get(bin_, 0)) for bin_ in {**found[0], **found[1]})
-        assert move * fine <= whole
+        assert ways.moved(plan, defined(tables), defined(without(tables, unit)))[0] * fine <= whole
 
 
 def test_engine_and_definition_agree():
     draw = random.Random(5)
     for name in ("items", "along the way", "two hops"):
         tables = drawn(draw)
-        plan, given = PLANS[name](*opened(tables)), defined(tables)
-        assert same(run_flow(plan, 3), plan._node, evaluate(plan, *(given[one.data.name] for one in leaves(plan))))
+        ways.insist_that_the_engine_agrees(PLANS[name](*opened(tables)), defined(tables))
 
 
 def test_a_ledger_and_answers_say_in_which_period(tmp_path):

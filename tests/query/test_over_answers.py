@@ -1,6 +1,6 @@
 """INTERSECT and EXCEPT of protected tables, and a SELECT over the answer of another, against DuckDB."""
 
-import duckdb
+import duck
 import polars as pl
 import pytest
 
@@ -18,20 +18,13 @@ def protected(frame, name, **unit):
     return wpinq.protect(frame, budget=10**12, delta="0.5", name=name, **unit)
 
 
-def exact(query, **frames):
-    with duckdb.connect() as connection:
-        for name, frame in frames.items():
-            connection.register(name, frame.to_arrow())
-        return connection.execute(query).fetchall()
-
-
 @pytest.mark.parametrize("operator", ["INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
 @pytest.mark.parametrize("columns", ["id", "id, x"])
 @pytest.mark.parametrize("unit", [{}, {"unit": wpinq.users("id", at_most=3)}], ids=["records", "people"])
 def test_a_record_is_there_as_often_as_in_sql(operator, columns, unit):
     query = f"SELECT COUNT(*) FROM (SELECT {columns} FROM a {operator} SELECT {columns} FROM b) AS t"
     tables = {"a": protected(A, "a", **unit), "b": protected(B, "b", **unit)}
-    assert list(wpinq.sql(query, tables, epsilon=FAR).rows) == exact(query, a=A, b=B)
+    assert list(wpinq.sql(query, tables, epsilon=FAR).rows) == duck.rows(query, a=A, b=B)
 
 
 def test_people_of_both_tables_count_once():
@@ -55,7 +48,7 @@ def test_people_of_both_tables_count_once():
 def test_a_select_over_an_answer_costs_nothing_more(query):
     table = protected(MANY, "v")
     answer = wpinq.sql(query, {"v": table}, epsilon=FAR, delta="1e-9")
-    assert list(answer.rows) == exact(query, v=MANY)
+    assert list(answer.rows) == duck.rows(query, v=MANY)
     assert table._node.data.ledger.spent()[0] == FAR
 
 
@@ -90,7 +83,7 @@ def test_the_ends_of_an_interval_are_columns():
 ])  # fmt: skip
 def test_a_row_counts_whatever_it_holds(counted, many):
     rows = A.with_columns(pl.col("x").fill_nan(None))
-    assert exact(f"SELECT {counted} FROM a", a=rows) == [(many,)]
+    assert duck.rows(f"SELECT {counted} FROM a", a=rows) == [(many,)]
     assert wpinq.sql(f"SELECT {counted} FROM a", {"a": protected(rows, "a")}, epsilon=FAR).rows == ((many,),)
 
 
@@ -108,7 +101,7 @@ def test_union_all_puts_answers_one_below_the_other_and_charges_what_was_asked(q
     spent, ask = united(query, epsilon=3000, delta="1e-4")
     answer = ask()
     rounded = [tuple(round(x) if isinstance(x, float) and x > 2 else x for x in row) for row in answer.rows]
-    assert sorted(rounded) == sorted(exact(query, v=MANY))
+    assert sorted(rounded) == sorted(duck.rows(query, v=MANY))
     assert spent()[0] == 3000
     assert spent()[1] <= 1e-4
     assert any(ends is not None for ends in answer.intervals[0])

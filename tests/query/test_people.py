@@ -4,7 +4,7 @@ Kinds: what EXPLAIN says one person moves, answers without noise to speak of, ne
 constant column and expressions of columns lost the person, so COUNT(DISTINCT user) moved by 20.
 """
 
-import duckdb
+import duck
 import polars as pl
 import pytest
 
@@ -55,9 +55,7 @@ def test_a_value_of_each_person_moves_by_its_clamp():
 
 @pytest.mark.parametrize(("query", "moves"), MOVES)
 def test_answers_are_those_of_duckdb(query, moves):
-    connection = duckdb.connect()
-    connection.register("v", VIEWS.to_arrow())
-    known = connection.sql(query).fetchall()
+    known = duck.rows(query, v=VIEWS)
     keys = [row[0] for row in known] if len(known[0]) > 1 else None
     views = wpinq.protect(VIEWS, 10**9, unit=wpinq.users("user", at_most=200))
     assert sorted(wpinq.sql(query, {"v": views}, epsilon=10**6, keys=keys).rows) == sorted(known)

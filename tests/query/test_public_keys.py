@@ -1,6 +1,6 @@
 """Joins with public tables on keys of several columns, and with other conditions in ON, against DuckDB."""
 
-import duckdb
+import duck
 import polars as pl
 import pytest
 
@@ -66,12 +66,9 @@ def tables():
     return {"p": wpinq.protect(PEOPLE, budget=10**6, delta="1e-3", unit=unit, name="p"), "visits": visits, **PUBLIC}
 
 
-@pytest.fixture(scope="module")
-def duck():
-    connection = duckdb.connect()
-    for name, frame in {"p": PEOPLE, "visits": VISITS, **PUBLIC}.items():
-        connection.register(name, frame.to_arrow())
-    return connection
+@pytest.fixture(scope="module", name="duck")
+def over_frames():
+    return duck.over(p=PEOPLE, visits=VISITS, **PUBLIC)
 
 
 def asked(text):

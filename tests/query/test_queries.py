@@ -4,7 +4,7 @@ import datetime as dt
 from collections import Counter
 from fractions import Fraction
 
-import duckdb
+import duck
 import polars as pl
 import pytest
 from depth import DEEP, deep, deeper, often, thin
@@ -33,12 +33,9 @@ TOPICS = pl.DataFrame({"topic": ["front", "press"], "owner": ["ann", "bob"]})
 TWICE = pl.DataFrame({"page": ["Home", "Home"], "x": [1, 2]})
 
 
-@pytest.fixture(scope="module")
-def duck():
-    connection = duckdb.connect()
-    for name, frame in {"views": VIEWS, "pages": PAGES, "topics": TOPICS}.items():
-        connection.register(name, frame.to_arrow())
-    return connection
+@pytest.fixture(scope="module", name="duck")
+def over_frames():
+    return duck.over(views=VIEWS, pages=PAGES, topics=TOPICS)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """IN (SELECT ...), EXISTS and numbers of public tables: against DuckDB, and as far as one unit moves them."""
 
-import duckdb
+import duck
 import polars as pl
 import pytest
 from depth import thin
@@ -60,10 +60,7 @@ def tables(**more):
 @thin(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_are_those_of_duckdb(query):
-    connection = duckdb.connect()
-    for name, frame in FRAMES.items():
-        connection.register(name, frame.to_arrow())
-    known = connection.sql(f"SELECT COUNT(*) FROM {query}").fetchall()
+    known = duck.rows(f"SELECT COUNT(*) FROM {query}", **FRAMES)
     assert list(wpinq.sql(f"SELECT COUNT(*) FROM {query}", tables(), epsilon=10**5).rows) == known
 
 

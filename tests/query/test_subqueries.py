@@ -1,6 +1,6 @@
 """Subqueries in FROM and WITH: against DuckDB where the noise is as good as none, and as far as one unit moves them."""
 
-import duckdb
+import duck
 import polars as pl
 import pytest
 from depth import thin
@@ -24,12 +24,9 @@ BOUNDS = {"age": (0, 50), "s": (0, 3000), "t.age": (0, 100)}
 COLUMNS = {"user": "text", "page": "text", "age": "number"}
 
 
-@pytest.fixture(scope="module")
-def duck():
-    connection = duckdb.connect()
-    connection.register("views", VIEWS.to_arrow())
-    connection.register("pages", PAGES.to_arrow())
-    return connection
+@pytest.fixture(scope="module", name="duck")
+def over_frames():
+    return duck.over(views=VIEWS, pages=PAGES)
 
 
 def asked(query, tables=None, **more):

@@ -2,7 +2,7 @@
 
 import random
 
-import duckdb
+import duck
 import polars as pl
 import pytest
 from depth import deeper, often
@@ -38,10 +38,7 @@ def tables(visits=40, people=4):
 
 
 def truth(query):
-    connection = duckdb.connect()
-    for name, frame in (("visits", VISITS), ("people", PEOPLE), ("pages", PAGES)):
-        connection.register(name, frame.to_arrow())
-    return connection.sql(query).fetchall()
+    return duck.rows(query, visits=VISITS, people=PEOPLE, pages=PAGES)
 
 
 ON = ["v.user = p.user", "v.user = p.user AND p.town = 'north'", "p.age > 9 AND v.user = p.user",

@@ -3,7 +3,7 @@
 import random
 from unittest.mock import patch
 
-import duckdb
+import duck
 import polars as pl
 import pytest
 from depth import deeper, often
@@ -50,9 +50,8 @@ def answered(query, keys):
 
 
 def exact(query):
-    with duckdb.connect() as connection:
+    with duck.over(v=FRAME) as connection:
         connection.execute("SET default_null_order='postgres'")
-        connection.register("v", FRAME.to_arrow())
         return sorted(connection.execute(query).fetchall(), key=repr)
 
 

@@ -6,6 +6,7 @@ which is then computed again, as Spark does where an executor is lost.
 
 from __future__ import annotations
 
+import zlib
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -37,6 +38,11 @@ class Session:
         return DataFrame(self, [lambda make=make: make().to_batches(max_chunksize=100) for make in makes])
 
 
+def _even(value):
+    """Of two parts that of a number, or of bytes."""
+    return value % 2 if isinstance(value, int) else zlib.crc32(value) % 2
+
+
 class DataFrame:
     """Parts, each a function that gives its batches."""
 
@@ -64,6 +70,18 @@ class DataFrame:
         plain = [name.strip("`") for name in names]
         return self._each(lambda batches: [batch.select(plain) for batch in batches])
 
+    def selectExpr(self, *names):  # noqa: N802
+        """Some columns, and the number of the part, under the name that the last text says."""
+        task = names[-1].removeprefix("spark_partition_id() AS ")
+
+        def numbered(batches, number):
+            for batch in batches:
+                column = pa.array([number] * len(batch), pa.int32())
+                yield batch.select(list(names[:-1])).append_column(task, column)
+
+        parts = [lambda n=n, part=part: list(numbered(part(), n)) for n, part in enumerate(self.parts)]
+        return DataFrame(self.sparkSession, parts)
+
     def where(self, text):
         name, number = text.split(" = ")
         return self._each(lambda batches: [batch.filter(pc.equal(batch[name], int(number))) for batch in batches])
@@ -74,7 +92,8 @@ class DataFrame:
     def repartition(self, parts, column):
         def dealt(number):
             rows = [batch for part in self.parts for batch in part()]
-            chosen = [batch.filter(pc.equal(pc.bit_wise_and(batch[column], 1), number % 2)) for batch in rows]
+            chosen = [batch.filter(pa.array([_even(one) == number for one in batch[column].to_pylist()], pa.bool_()))
+                      for batch in rows]  # fmt: skip
             return chosen if number < 2 else []  # some parts get nothing, as of Spark's hash
 
         return DataFrame(self.sparkSession, [lambda number=number: dealt(number) for number in range(max(parts, 2))])

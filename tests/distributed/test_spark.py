@@ -53,6 +53,18 @@ def test_spark_counts_the_same_and_the_ledger_is_the_same(place, session, unit):
     assert rows(place) == ledger
 
 
+def test_all_tasks_of_a_step_run_at_once_those_of_the_last_too(place, session):
+    if "connect" in type(session).__module__:
+        pytest.skip("its client does not see stages")
+    tracker, parts = session.sparkContext.statusTracker(), 7
+    before = set(tracker.getJobIdsForGroup(None))
+    views = protected(place, unit=wpinq.users("user", at_most=20), engine=wpinq.spark(session, parts=parts))
+    content([views.map("page").measure("0.1")])
+    jobs = [tracker.getJobInfo(job) for job in set(tracker.getJobIdsForGroup(None)) - before]
+    stages = [tracker.getStageInfo(stage) for stage in {stage for job in jobs for stage in job.stageIds}]
+    assert sum(stage.numCompletedTasks == parts for stage in stages if stage) == 2  # they read, and they fold
+
+
 def test_a_dataframe_counts_as_its_rows_do_in_one_process_and_the_ledger_is_the_same(tmp_path, session):
     alone = content(measured(declared(tmp_path, table(RECORDS))))
     ledger = entries(tmp_path)

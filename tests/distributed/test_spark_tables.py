@@ -134,6 +134,24 @@ def test_what_an_executor_reads_again_and_finds_changed_is_answered_never(tmp_pa
     assert views.budget.spent == spent
 
 
+@pytest.mark.parametrize("seed", [12, 20, 21])
+def test_what_a_task_counted_and_the_sum_of_its_rows_come_of_one_run_of_it(tmp_path, seed):
+    """The second part of what is handed over runs it again, and finds other rows; dealt by content, these are mixed."""
+    first = table([(user, f"{page}-{seed}") for user, page in RECORDS[:40]])
+    other = table([("u1", "another page"), *((row["user"], row["page"]) for row in first.to_pylist()[1:])])
+    changing, session = Changing(first, other, 10**9), Session(loses=lambda frame, part: True)
+    more = {"unit": None, "secret": wpinq.Secret(bytes(range(32)))}
+    views = protected(tmp_path, session.table(changing), engine=wpinq.spark(session, parts=2), **more)
+    made = [views.map("page").measure("0.1")]
+    changing.left = 1
+    try:
+        answered = content(made)
+    except (wpinq.ChangedError, wpinq.EngineError):
+        return
+    alone = protected(tmp_path, first, ledger=tmp_path / "alone", **more)
+    assert answered == content([alone.map("page").measure("0.1")])
+
+
 def test_rows_that_change_after_the_charge_are_refused_by_name(tmp_path):
     first, *rest = shuffled(6)
     session = Session()

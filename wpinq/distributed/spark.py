@@ -162,7 +162,7 @@ class Spark:
         histograms = tasks.job.empty()
         read = {step: np.zeros(2, np.uint64) for step in tables}
         for rows in (rows for step, rows in made.items() if step in tables or tasks.counted(step)):
-            for row in rows.where(f"step = {ROOT}").select("port", "content").toLocalIterator():
+            for row in _by_task(rows.where(f"step = {ROOT}"), tasks.parts).toLocalIterator():
                 if row["port"] <= SUM:
                     read[SUM - row["port"]] += np.frombuffer(row["content"], np.uint64)
                 else:
@@ -218,6 +218,15 @@ def _pinned(data: DataSet) -> bytes:
         data.held.clear()  # the next run reads it once more
         raise
     return digest
+
+
+def _by_task(rows: DataFrame, parts: int) -> DataFrame:
+    """What tasks have counted, dealt once more.
+
+    `toLocalIterator` runs the last stage part after part, on one core; so that is one which only hands over. What one
+    task made stays together, or its histogram and the sum of its rows could come of two runs of it.
+    """
+    return rows.selectExpr("port", "content", "spark_partition_id() AS task").repartition(parts, "task")
 
 
 def _apart(first: SparkSession, second: SparkSession) -> bool:

@@ -201,7 +201,7 @@ RULES = {
     "40": Plant("rule 40", "an interval for many bins is that for one", f"{MEASURED}times.py",
                 "level_of_each(level, bins)", "level_of_each(level, 1)",
                 "tests/measurements/test_selection_accuracy.py"),
-    "41": Plant("rule 41", "post-processing looks at a file", "wpinq/html/numbers.py", "from __future__ import annotations\n",
+    "41": Plant("rule 41", "post-processing looks at a file", "wpinq/postprocess/margins.py", "from __future__ import annotations\n",
                 "from __future__ import annotations\n\nimport wpinq.sources\n", "tests/house/test_layers.py::test_imports_go_down"),
     "42": Plant("rule 42", "what a function raises is told", "wpinq/core/functions/isolate.py",
                 "    except BaseException:  # noqa: BLE001\n        return None",

@@ -1,6 +1,6 @@
 """Explain: a plan as a tree, with the stability of each step, and the cost and expected error of a measurement.
 
-It reads plans only: no source, no ledger and no data.
+It reads plans and quotes, and no data; of a ledger only what a quote says is left.
 """
 
 from __future__ import annotations

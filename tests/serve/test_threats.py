@@ -221,10 +221,10 @@ def test_a_form_of_another_site_asks_nothing(site):
 
 
 def test_present_and_absent_bins_take_the_same_time(site):
-    """Medians of 300 alternating requests differ by less than a fifth: a lookup that raised or scanned would show.
+    """The quickest quarters of 300 alternating requests end within a fifth: a lookup that raised or scanned would show.
 
-    False alarms: medians of the same distribution differ by a fifth with probability far below 1e-6, also on a busy
-    machine, which slows both alike, since the two kinds alternate.
+    False alarms: a busy machine interrupts requests, which makes the others no slower. Of 17 processes on two cores,
+    medians once differed by a fifth: about half of the requests had waited.
     """
     token, connection = site.token(), http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
     took = {"p1": [], "zz": []}
@@ -237,7 +237,7 @@ def test_present_and_absent_bins_take_the_same_time(site):
         found.read()
         took[name].append(time.perf_counter() - begun)
     connection.close()
-    present, absent = (sorted(one)[len(one) // 2] for one in took.values())
+    present, absent = (sorted(one)[len(one) // 4] for one in took.values())
     assert abs(present - absent) < 0.2 * max(present, absent)
 
 

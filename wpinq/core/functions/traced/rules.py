@@ -95,13 +95,9 @@ def _part_admits(separator: Any, index: Any) -> bool:
 
 
 ORDER: dict[str, Callable[[Node, Node], Node]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-}
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+}  # fmt: skip
 SUMS: dict[str, Callable[[Node, Node], Node]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

@@ -14,7 +14,7 @@ MARGIN = 1 << 7
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "wpinq_bell": (_N, (_N, _P, _I, ctypes.c_uint64, _P, _P, _P, _P, _P))
+    "wpinq_bell": (_N, (_N, _P, _I, ctypes.c_uint64, _P, _P, _P, _P, _P)),
 }
 
 

@@ -28,7 +28,12 @@ from wpinq.core.noise import Mechanism
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.core.pricing.quote import Quote, price
-from wpinq.core.pricing.threshold import delta_of, names_of, present, private_threshold
+from wpinq.core.pricing.threshold import (
+    delta_of,
+    names_of,
+    present,
+    private_threshold,
+)
 from wpinq.core.records.bins import Blocks, bin_blocks, bin_codes, bin_frame, in_blocks
 from wpinq.core.records.fields import Field
 from wpinq.core.records.identity import identity

@@ -19,9 +19,17 @@ from wpinq.core.noise.words import Words, WordSource
 from wpinq.errors import PlanError
 
 __all__ = [
-    "FORMAT", "MODULUS", "DiscreteGaussian", "DiscreteLaplace", "GridLaplace", "Mechanism", "WordSource", "Words",
-    "histogram_digest", "mechanism",
-]  # fmt: skip
+    "FORMAT",
+    "MODULUS",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "GridLaplace",
+    "Mechanism",
+    "WordSource",
+    "Words",
+    "histogram_digest",
+    "mechanism",
+]
 
 FORMAT = 3
 """Version of the words, samplers and digests, bound into every release key."""

@@ -95,9 +95,13 @@ def _part_admits(separator: Any, index: Any) -> bool:
 
 
 ORDER: dict[str, Callable[[Node, Node], Node]] = {
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
-}  # fmt: skip
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
 SUMS: dict[str, Callable[[Node, Node], Node]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

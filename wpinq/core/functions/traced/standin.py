@@ -12,9 +12,14 @@ from wpinq.core.functions.traced.rules import BITS, FIELDS, ORDER, SPACES, SUMS
 from wpinq.core.records.schema import Kind
 
 CONSTANTS: dict[type, Kind] = {
-    bool: Kind.BOOL, int: Kind.INT, float: Kind.FLOAT, str: Kind.TEXT, bytes: Kind.BYTES, dt.date: Kind.DATE,
+    bool: Kind.BOOL,
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    str: Kind.TEXT,
+    bytes: Kind.BYTES,
+    dt.date: Kind.DATE,
     dt.timedelta: Kind.SPAN,
-}  # fmt: skip
+}
 
 
 class Standin:

@@ -33,8 +33,7 @@ def apply(name, *given):
 trees = st.recursive(
     st.sampled_from(["left", "right"]),
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(sorted(UNARY)), inner),
-        st.tuples(st.sampled_from(sorted(BINARY)), inner, inner),
+        st.tuples(st.sampled_from(sorted(UNARY)), inner), st.tuples(st.sampled_from(sorted(BINARY)), inner, inner)
     ),
     max_leaves=4,
 ).filter(lambda tree: not isinstance(tree, str))

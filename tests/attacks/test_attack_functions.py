@@ -310,20 +310,9 @@ def test_rule_02_how_a_file_is_read_is_part_of_the_question(tmp_path, spent):
 
 
 BAD_LINES = [
-    "n/a,x",
-    "1",
-    "1,2,3",
-    '"1,x',
-    '1,"x',
-    "\0,\0",
-    "\xff\xfe,x",
-    "1e999,x",
-    ",",
-    "",
-    '1,x"y',
-    "a" * 100_000 + ",x",
+    "n/a,x", "1", "1,2,3", '"1,x', '1,"x', "\0,\0", "\xff\xfe,x", "1e999,x", ",", "", '1,x"y', "a" * 100_000 + ",x",
     "\r1,x",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", BAD_LINES, ids=range(len(BAD_LINES)))

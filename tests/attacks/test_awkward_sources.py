@@ -130,19 +130,9 @@ assert len(one[0]) > 12
 assert 0 <= two[1] - one[1] <= 11, "ordinary records stay, and odd ones move by themselves"
 """
 NAMES = [
-    "tuples",
-    "any",
-    "csv",
-    "parquet",
-    "arrow",
-    "polars",
-    "pandas",
-    "sqlite",
-    "nested",
-    "tuples live",
-    "arrow live",
+    "tuples", "any", "csv", "parquet", "arrow", "polars", "pandas", "sqlite", "nested", "tuples live", "arrow live",
     "polars live",
-]
+]  # fmt: skip
 
 
 @thin(10)

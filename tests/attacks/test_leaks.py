@@ -290,15 +290,9 @@ def damaged(path, kind):
 
 
 KINDS = [
-    "gzip cut",
-    "gzip bytes",
-    "parquet page",
-    "parquet footer",
-    "parquet cut",
-    "header not utf-8",
-    "header quotes",
+    "gzip cut", "gzip bytes", "parquet page", "parquet footer", "parquet cut", "header not utf-8", "header quotes",
     "nul",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -39,14 +39,8 @@ GRAPHS = ("facebook", "wiki-vote", "p2p-gnutella25", "CA-GrQc", "CA-HepTh", "Cal
 EPSILONS = ("0.1", "0.5", "1", "10")
 PUBLISHED = {"facebook": "Facebook", "wiki-vote": "Wiki-Vote", "p2p-gnutella25": "p2p-Gnutella"}
 QUESTIONS = {
-    "edges": "Q2",
-    "triangles": "Q3",
-    "variance": "Q5",
-    "KL": "Q6",
-    "GCC": "Q10",
-    "ACC": "Q11",
-    "assort": "Q14",
-}
+    "edges": "Q2", "triangles": "Q3", "variance": "Q5", "KL": "Q6", "GCC": "Q10", "ACC": "Q11", "assort": "Q14",
+}  # fmt: skip
 AT = (0.1, 0.5, 1, 2, 5, 10)
 COLUMNS = ("edges", "triangles", "variance", "GCC", "ACC", "assort", "KL", "KL fit", "diameter", "R-hat", "seconds")
 

@@ -37,12 +37,7 @@ KNOWN = {
     "Chosen": {"names": [["page"], ["user"], ["user", "page"]]},
     "Traced": {"reads": [["page"], ["size"]], "names": [["a"], ["a", "b"]]},
     "Written": {"text": ["page", "size > 3", "upper(page) AS p"]},
-    "Sql": {
-        "query": QUERIES,
-        **COSTS,
-        "keys": [None, ["p1"]],
-        "bounds": [{"size": [0, 9]}],
-    },
+    "Sql": {"query": QUERIES, **COSTS, "keys": [None, ["p1"]], "bounds": [{"size": [0, 9]}]},
     "WindowsAsked": {"table": ["views"], "after": [None, "2026-11-21T09"]},
     "Observe": {"bins": [["p1"], [1, 2], []], "range": [{"first": 1, "last": 50}]},
     "Measure": {**COSTS, "rho": [None]},

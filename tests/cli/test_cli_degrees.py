@@ -14,19 +14,8 @@ from wpinq import protection
 def test_all_outputs(wpinq, views, tmp_path):
     out, plot, made = (tmp_path / name for name in ("out.json", "out.png", "made.csv"))
     options = [
-        "--of",
-        "page",
-        "--budget",
-        "200",
-        "--json",
-        out,
-        "--plot",
-        plot,
-        "--synthesize",
-        made,
-        "--split",
-        "0.75",
-    ]
+        "--of", "page", "--budget", "200", "--json", out, "--plot", plot, "--synthesize", made, "--split", "0.75",
+    ]  # fmt: skip
     done = wpinq("degrees", views, *options)
     assert (done.code, done.err) == (0, "")
     found = json.loads(out.read_text())
@@ -155,10 +144,7 @@ BAD = {
     "synthesize ending": (["views.csv", *PAID, "--synthesize", "out.xlsx"], ".parquet"),
     "over the input": (["views.csv", *PAID, "--synthesize", "./views.csv"], "replace"),
     "over the ledger": (["views.csv", *PAID, "--json", "views.csv.ledger"], "replace"),
-    "one output twice": (
-        ["views.csv", *PAID, "--plot", "o.svg", "--json", "./o.svg"],
-        "replace",
-    ),
+    "one output twice": (["views.csv", *PAID, "--plot", "o.svg", "--json", "./o.svg"], "replace"),
     "no ledger there": (["views.csv", *PAID, "--ledger", "no/ledger"], "no/ledger"),
     "ledger is text": (["views.csv", *PAID, "--ledger", "notes.md"], "notes.md"),
 }

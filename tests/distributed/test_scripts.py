@@ -96,17 +96,8 @@ def test_people_in_several_processes(place):
 @deep
 def test_a_bound_that_is_chosen_is_the_same_in_several_processes(place, capfd):
     chosen = [
-        "--unit",
-        "user",
-        "--at-most",
-        "auto",
-        "--bound-epsilon",
-        "1",
-        "--budget",
-        "3",
-        "--observe",
-        "pages=p1,p4",
-    ]
+        "--unit", "user", "--at-most", "auto", "--bound-epsilon", "1", "--budget", "3", "--observe", "pages=p1,p4",
+    ]  # fmt: skip
     found = []
     for more in (["--processes", "2"], []):
         words = ["run", str(place / "flow.py"), str(place / "views.csv"), *chosen, *more]

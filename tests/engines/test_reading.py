@@ -80,8 +80,7 @@ def test_a_lone_text_is_read_as_the_declared_type(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "numbers",
-    [[-(2**63), -(2**63), -(2**63) + 3], [2**63 - 1, 2**63 - 1], [0, 2**62, -(2**63)], [5, None, 5], [], [7]],
+    "numbers", [[-(2**63), -(2**63), -(2**63) + 3], [2**63 - 1, 2**63 - 1], [0, 2**62, -(2**63)], [5, None, 5], [], [7]]
 )
 def test_integers_are_counted_wherever_they_lie(tmp_path, numbers):
     path = tmp_path / "rows.parquet"

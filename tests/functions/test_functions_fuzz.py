@@ -21,24 +21,8 @@ SCHEMA = Schema.of(
     p=Kind.TEXT, q=Kind.TEXT, n=Kind.INT, m=Kind.INT, f=Kind.FLOAT, b=Kind.BOOL, t=Kind.TIME, d=Kind.DATE
 )
 TEXTS = [
-    "",
-    "a",
-    "A",
-    "/a/b",
-    "aa/",
-    "É",
-    "İß",
-    "ǅ",
-    "a\x1c ",
-    " x ",
-    "\x85a",
-    "bbb",
-    "σς",
-    "😀a",
-    "e\u0301",
-    "a$1",
-    None,
-]
+    "", "a", "A", "/a/b", "aa/", "É", "İß", "ǅ", "a\x1c ", " x ", "\x85a", "bbb", "σς", "😀a", "e\u0301", "a$1", None,
+]  # fmt: skip
 WHOLES = [0, 1, -1, 3, -7, 2**31, 2**62, -(2**63), 2**63 - 1, -(2**62), None, 10]
 FLOATS = [0.0, -0.0, 1.5, float("inf"), -float("inf"), 1e308, 5e-324, None]
 TIMES = [dt.datetime.min, dt.datetime(1969, 12, 31, 23, 59, 59, 999999), dt.datetime(2020, 2, 29, 12), dt.datetime.max]

@@ -118,15 +118,8 @@ def test_package_draws_no_ordinary_randomness_outside_of_postprocessing():
 
 
 PRIVATE = (
-    "lattice",
-    "quietly",
-    "measurable",
-    "books",
-    "stranger",
-    "remembers nothing",
-    "remember nothing",
-    "records meet",
-)
+    "lattice", "quietly", "measurable", "books", "stranger", "remembers nothing", "remember nothing", "records meet",
+)  # fmt: skip
 """Words that had a private meaning here; the glossary has the terms of the field."""
 
 

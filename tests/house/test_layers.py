@@ -179,9 +179,4 @@ def test_a_forbidden_import_is_found(tmp_path):
     inside = "def f():\n    from wpinq.core.noise import mechanism\n    import wpinq.core.ledger.store\n"
     typed = "if TYPE_CHECKING:\n    from wpinq.core.runs import run\n"
     file.write_text(inside + typed + "from wpinq import protect\n")
-    assert imports(file) == {
-        "wpinq.core.noise",
-        "wpinq.core.ledger.store",
-        "wpinq.core.runs.run",
-        "wpinq.protection",
-    }
+    assert imports(file) == {"wpinq.core.noise", "wpinq.core.ledger.store", "wpinq.core.runs.run", "wpinq.protection"}

@@ -179,11 +179,7 @@ def test_attack_20_a_row_of_another_history_is_not_spliced_in(
     spend(opened(), 9, "0.4")
     spend(opened(), 10)
     spend(opened(fork), 11, "0.001")
-    edit(
-        full,
-        f"ATTACH '{fork}' AS fork",
-        "REPLACE INTO main.entries SELECT * FROM fork.entries WHERE number = 9",
-    )
+    edit(full, f"ATTACH '{fork}' AS fork", "REPLACE INTO main.entries SELECT * FROM fork.entries WHERE number = 9")
     with pytest.raises(LedgerError, match="edited or damaged"):
         opened()
 

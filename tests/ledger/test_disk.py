@@ -86,11 +86,7 @@ def test_attack_20_a_read_only_disk_refuses(disk: Path, opened: Open, spend: Spe
     ledger = opened(disk / "views.ledger")
     spend(ledger, 1)
     assert run("mount", "-o", "remount,ro", disk)
-    for use in (
-        lambda: spend(ledger, 2),
-        lambda: opened(disk / "views.ledger"),
-        lambda: opened(disk / "new.ledger"),
-    ):
+    for use in (lambda: spend(ledger, 2), lambda: opened(disk / "views.ledger"), lambda: opened(disk / "new.ledger")):
         with pytest.raises(LedgerError, match="writ"):
             use()
     assert run("mount", "-o", "remount,rw", disk)

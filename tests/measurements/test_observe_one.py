@@ -78,22 +78,8 @@ def test_a_bin_of_every_way_to_hold_weights(mechanism, epsilon):
              views.group_by("user", len), views.distinct().map("n"), views.join(views, on="user").map("n")]  # fmt: skip
     for plan in plans:
         bins = [
-            None,
-            0,
-            1,
-            49,
-            50,
-            -1,
-            10**6,
-            2**63 - 1,
-            -(2**63),
-            2**63,
-            "u1",
-            "u9",
-            ("u1", 3),
-            ("u1", 71),
-            ("u1", 72),
-        ]
+            None, 0, 1, 49, 50, -1, 10**6, 2**63 - 1, -(2**63), 2**63, "u1", "u9", ("u1", 3), ("u1", 71), ("u1", 72),
+        ]  # fmt: skip
         alike(plan.measure(epsilon, mechanism=mechanism), bins)
 
 

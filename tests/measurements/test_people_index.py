@@ -199,10 +199,7 @@ def test_every_question_passes_over_all_records(monkeypatch):
 def test_shares_are_of_whole_people_and_together_all(limit, tmp_path):
     """A share of what is held is of some people, of whom all records are looked at; of a file, of some parts."""
     place, most = {"ledger": tmp_path / "L", "version": "1", "index": True}, held_now() + limit
-    with (
-        patch.object(type(LIMIT), "most", property(lambda _: most)),
-        patch.multiple(people_parts, ROOM=1, PARTS=40),
-    ):
+    with patch.object(type(LIMIT), "most", property(lambda _: most)), patch.multiple(people_parts, ROOM=1, PARTS=40):
         views = views_of(ROWS_OF_MANY, unit=wpinq.users("user", at_most=3), **place).filter("page <> 'p1'")
         views.measure(1).observe(("u1", "p2"))
         (index,) = views._node.data.made["people"].indexes.values()

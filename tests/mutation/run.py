@@ -48,19 +48,9 @@ class Copy:
     def run(self, tests: list[str], **options: str) -> tuple[str, str]:
         """What became of some tests: "passed", or "failed", "no end" or "broke", and the first test that failed."""
         command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            "not slow",
-            "-o",
-            f"timeout={EACH}",
-            *tests,
-        ]
+            sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", "-o",
+            f"timeout={EACH}", *tests,
+        ]  # fmt: skip
         env = {**os.environ, "WPINQ_TESTS": "all", "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
         env |= options
         with tempfile.TemporaryFile("w+") as said:

@@ -18,14 +18,8 @@ from wpinq.errors import PlanError
 ONES = 2**64 - 1
 KEY = bytes(range(32))
 SCALES = [
-    Fraction(1, 1000),
-    Fraction(1, 3),
-    Fraction(1),
-    Fraction(10),
-    Fraction(22, 7),
-    Fraction(10**9),
-    Fraction(2**57),
-]
+    Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(10), Fraction(22, 7), Fraction(10**9), Fraction(2**57),
+]  # fmt: skip
 
 
 def bins(n: int) -> np.ndarray:

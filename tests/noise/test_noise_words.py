@@ -129,8 +129,7 @@ def test_the_release_key_is_hidden() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [np.zeros((3, 2)), np.zeros((3, 2), np.int64), np.zeros(3, np.uint64), np.zeros((3, 3), np.uint64)],
+    "wrong", [np.zeros((3, 2)), np.zeros((3, 2), np.int64), np.zeros(3, np.uint64), np.zeros((3, 3), np.uint64)]
 )
 def test_what_is_not_an_identity_is_refused(wrong: np.ndarray) -> None:
     with pytest.raises(InternalError, match="shape"):

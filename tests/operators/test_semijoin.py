@@ -38,8 +38,7 @@ def test_a_key_that_is_not_unique_gives_no_more_than_the_other_side_has():
 
 @settings(deadline=None, max_examples=often(30))
 @given(
-    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc")), max_size=8),
-    st.lists(st.integers(0, 3), max_size=6),
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc")), max_size=8), st.lists(st.integers(0, 3), max_size=6)
 )
 def test_semijoin_and_antijoin_make_up_the_whole(records, keys):
     left, right = orders(records), items([(key,) for key in keys])

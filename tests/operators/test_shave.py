@@ -194,8 +194,7 @@ def by_page(page):
 @settings(max_examples=often(40), deadline=None)
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["two", "some", "ever", "none", "no", "set", "?"]), st.integers(-24, 24)),
-        max_size=6,
+        st.tuples(st.sampled_from(["two", "some", "ever", "none", "no", "set", "?"]), st.integers(-24, 24)), max_size=6
     )
 )
 def test_a_function_says_how_thick_the_slices_of_a_record_are(changes):

@@ -32,10 +32,7 @@ UNITS = [
 ]
 STEPS = {
     "sql": {"where": "status = 200 and path <> '/s'", "derive": {"path": "lower(substr(page, 1, 2))"}},
-    "traced": {
-        "where": lambda path: path.startswith("/a"),
-        "derive": {"path": lambda page: page.split("?")[0]},
-    },
+    "traced": {"where": lambda path: path.startswith("/a"), "derive": {"path": lambda page: page.split("?")[0]}},
     "plain": {
         "where": lambda status, path: any(status == one for one in (200, 404)) and path,
         "derive": {"path": lambda page: "".join([page[:2]]), "page": lambda page: page + "!" * len([page])},

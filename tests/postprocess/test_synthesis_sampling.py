@@ -145,8 +145,7 @@ def frequencies(users, pages, draws, draw):
 
 @thin(3)
 @pytest.mark.parametrize(
-    ("users", "pages"),
-    [([2, 2, 1, 1], [2, 2, 1, 1]), ([3, 2, 2, 1], [3, 2, 2, 1]), ([2, 2, 2], [2, 1, 1, 1, 1])],
+    ("users", "pages"), [([2, 2, 1, 1], [2, 2, 1, 1]), ([3, 2, 2, 1], [3, 2, 2, 1]), ([2, 2, 2], [2, 1, 1, 1, 1])]
 )
 def test_all_graphs_are_equally_likely(users, pages):
     """Chi-squared over all simple graphs; seeds fixed, false-alarm rate 10^-4 a case had they not been.

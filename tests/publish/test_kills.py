@@ -34,13 +34,7 @@ def test_killed_at_durable_steps():
     assert not any(one["wrong"] for one in found.values()), {way: one["wrong"][:5] for way, one in found.items()}
     assert done.returncode == 0
     pure = (12, 5) if DEEP else (2, 2)
-    for way, kills, kinds in (
-        ("pure", *pure),
-        ("rho", 4, 3),
-        ("held", 2, 1),
-        ("deliver", 3, 2),
-        ("others", 2, 1),
-    ):
+    for way, kills, kinds in (("pure", *pure), ("rho", 4, 3), ("held", 2, 1), ("deliver", 3, 2), ("others", 2, 1)):
         if way in ways:
             assert found[way]["kills"] >= kills
             assert len({name.partition(": ")[2] for name in found[way]["by"]}) >= kinds

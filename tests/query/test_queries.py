@@ -388,11 +388,7 @@ def test_columns_are_named_as_postgresql_names_them(tables):
         ("SELECT page, SUM(age) FROM views GROUP BY page", {}, "which groups there are is private too"),
         ("SELECT SUM(age + weight) FROM views JOIN pages USING (page)", {}, "or those of its columns"),
         ("SELECT SUM(age / (age - 3)) FROM views", {}, r"'age / \(age - 3\)': \(low, high\)"),
-        (
-            "SELECT MEDIAN(user) FROM views",
-            {"bounds": {"user": (0, 1)}},
-            "'user' is of the type text",
-        ),
+        ("SELECT MEDIAN(user) FROM views", {"bounds": {"user": (0, 1)}}, "'user' is of the type text"),
         ("SELECT SUM(age) FROM views", {"bounds": {"age": (0, 10**299)}}, "beyond 10.100"),
         ("SELECT SUM(1e300) FROM views", {"bounds": None}, "beyond 10.100"),
         ("SELECT SUM(age) FROM views", {"bounds": [("age", (0, 90))]}, "maps columns or expressions to pairs"),

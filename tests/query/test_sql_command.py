@@ -101,15 +101,8 @@ def test_types_of_public_tables(run, tmp_path):
     (tmp_path / "sizes.csv").write_text("page,size\n0,3\n1,4\n2,5\n")
     query = "SELECT COUNT(*) AS n FROM views JOIN sizes ON views.page = sizes.page WHERE size > 3"
     common = (
-        "--from",
-        "views=views.csv",
-        "--columns",
-        "user,page:int",
-        "--public",
-        "sizes=sizes.csv",
-        "--budget",
-        10**6,
-    )
+        "--from", "views=views.csv", "--columns", "user,page:int", "--public", "sizes=sizes.csv", "--budget", 10**6,
+    )  # fmt: skip
     code, out, err = run(query, *common, "--columns", "sizes:page:int,size:int", "--epsilon", LOUD)
     assert (code, out.splitlines()[1]) == (0, "200"), err
 

@@ -83,16 +83,9 @@ FRAMES = [
 ] + ["RANGE CURRENT ROW", "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "ROWS UNBOUNDED PRECEDING",
      "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"]  # fmt: skip
 FRAMED = (
-    "SUM(n)",
-    "COUNT(*)",
-    "COUNT(t)",
-    "MIN(t)",
-    "MAX(x)",
-    "AVG(n)",
-    "FIRST_VALUE(t)",
-    "LAST_VALUE(x)",
+    "SUM(n)", "COUNT(*)", "COUNT(t)", "MIN(t)", "MAX(x)", "AVG(n)", "FIRST_VALUE(t)", "LAST_VALUE(x)",
     "NTH_VALUE(n, 2)",
-)
+)  # fmt: skip
 
 
 def random_windows(seed, many):

@@ -7,24 +7,8 @@ from depth import often
 from hypothesis import HealthCheck, given, settings
 
 VALUES = [
-    None,
-    True,
-    0,
-    -1,
-    2**63,
-    1e308,
-    "",
-    "views",
-    "page",
-    "p1",
-    "\0",
-    "'; DROP",
-    "1/0",
-    [],
-    {},
-    [[]],
-    {"is": "sql"},
-]
+    None, True, 0, -1, 2**63, 1e308, "", "views", "page", "p1", "\0", "'; DROP", "1/0", [], {}, [[]], {"is": "sql"},
+]  # fmt: skip
 PAGE = {"is": "column", "name": "page"}
 CUT = {"is": "do", "name": "slice", "of": [{"is": "do", "name": "lower", "of": [PAGE]}], "options": [1, None]}
 TRACED = {"is": "traced", "reads": ["page"], "names": ["v"], "values": [CUT]}
@@ -40,10 +24,7 @@ PLAN = [
 ]
 BODIES = [
     ("/api/measure", {"plan": PLAN, "epsilon": "1/3", "name": "x", "mechanism": "geometric"}),
-    (
-        "/api/measure",
-        {"plan": [PLAN[0], {"do": "map", "of": 0, "function": TRACED}], "within": 50},
-    ),
+    ("/api/measure", {"plan": [PLAN[0], {"do": "map", "of": 0, "function": TRACED}], "within": 50}),
     ("/api/sql", {"query": "SELECT page, COUNT(*) FROM views GROUP BY page", "keys": ["p1", None], "epsilon": 0.5}),
     ("/api/sql", {"query": "SELECT SUM(size) FROM views", "bounds": {"size": [0, "7"]}, "epsilon": "1e-3"}),
     ("/api/measurements/views.cdf/observe", {"range": {"first": 1, "last": 5}, "level": 0.9}),

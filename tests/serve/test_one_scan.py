@@ -92,10 +92,7 @@ def test_records_by_person_are_kept_for_the_next_start_where_the_file_says_so(tm
         config = tmp_path / "site.toml"
         if start < 2:
             config.write_text(config.read_text().replace("unit =", "index = true\nunit =", 1))
-        with (
-            patch.object(people_index, "parts", side_effect=people_index.parts) as built,
-            serving(tmp_path) as site,
-        ):
+        with patch.object(people_index, "parts", side_effect=people_index.parts) as built, serving(tmp_path) as site:
             answers.append(site.ask(site.token(cap=5), "POST", "/api/sql", query(0)).body["rows"])
         assert built.call_count == (start != 1)
         assert len([path for path in tmp_path.iterdir() if ".people-" in path.name]) == 1

@@ -306,16 +306,9 @@ def test_of_one_column_a_value_is_a_record(form):
 
 def test_tuples_under_declared_types():
     kinds = {
-        "i": int,
-        "f": float,
-        "s": str,
-        "b": bool,
-        "d": dt.date,
-        "t": dt.datetime,
-        "u": "instant",
-        "l": dt.timedelta,
+        "i": int, "f": float, "s": str, "b": bool, "d": dt.date, "t": dt.datetime, "u": "instant", "l": dt.timedelta,
         "y": bytes,
-    }
+    }  # fmt: skip
     now = dt.datetime(2024, 1, 1, tzinfo=UTC)
     good = (1.0, decimal.Decimal("0.5"), "x", 1, now.date(), now.replace(tzinfo=None), now, dt.timedelta(1), b"y")
     wrong = ("1", "0.5", 5, 2, now, now.date(), now.date(), 1, "y")

@@ -36,11 +36,7 @@ def start(tmp_path):
 def measured(views):
     """Everything that can be measured: every epoch, one epoch, and a plan with state."""
     pages = views.map(page)
-    return [
-        pages.measure(1, continual=True),
-        pages.measure(1),
-        pages.shave().map(lambda page, index: index).measure(1),
-    ]
+    return [pages.measure(1, continual=True), pages.measure(1), pages.shave().map(lambda page, index: index).measure(1)]
 
 
 def send(views, epoch):

@@ -304,14 +304,7 @@ def test_a_door_needs_a_file_of_json_lines_and_columns(tmp_path, capsys, source,
     (tmp_path / "flow.py").write_text(SENT)
     named = [] if columns is None else ["--columns", columns]
     words = [
-        "run",
-        str(tmp_path / "flow.py"),
-        str(tmp_path / source),
-        "--listen",
-        "127.0.0.1:0",
-        "--budget",
-        "1",
-        *named,
-    ]
+        "run", str(tmp_path / "flow.py"), str(tmp_path / source), "--listen", "127.0.0.1:0", "--budget", "1", *named,
+    ]  # fmt: skip
     assert main(words) == 2
     assert match in capsys.readouterr().err and not (tmp_path / "ledger").exists()

@@ -28,9 +28,7 @@ MAX_BINS = 1 << 20
 
 
 def at_once(
-    questions: Sequence[tuple[Collection, Terms, str | None]],
-    widest: Fraction | int,
-    analyst: str | None,
+    questions: Sequence[tuple[Collection, Terms, str | None]], widest: Fraction | int, analyst: str | None
 ) -> list[Quote[Measurement]]:
     """Quotes of what is answered at once, with noise that a fit can be made of.
 

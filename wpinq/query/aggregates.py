@@ -54,10 +54,7 @@ LISTED = (
 )
 
 
-MEANT = {
-    "ANON_QUANTILES": "PERCENTILE_CONT(x, 0.25) for each share, and declare bounds=",
-    "TOP": "LIMIT 10 at the end",
-}
+MEANT = {"ANON_QUANTILES": "PERCENTILE_CONT(x, 0.25) for each share, and declare bounds=", "TOP": "LIMIT 10 at the end"}
 """Names in other databases and libraries, and what to write instead."""
 
 

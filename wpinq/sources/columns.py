@@ -15,15 +15,9 @@ Columns: TypeAlias = "Sequence[str] | Mapping[str, type | str | None] | None"
 
 PAIR = ("user", "page")
 TYPES: dict[type, Kind] = {
-    str: Kind.TEXT,
-    int: Kind.INT,
-    float: Kind.FLOAT,
-    bool: Kind.BOOL,
-    bytes: Kind.BYTES,
-    dt.date: Kind.DATE,
-    dt.datetime: Kind.TIME,
-    dt.timedelta: Kind.SPAN,
-}
+    str: Kind.TEXT, int: Kind.INT, float: Kind.FLOAT, bool: Kind.BOOL, bytes: Kind.BYTES, dt.date: Kind.DATE,
+    dt.datetime: Kind.TIME, dt.timedelta: Kind.SPAN,
+}  # fmt: skip
 
 
 def check_names(names: Sequence[str], where: str) -> None:

@@ -20,18 +20,9 @@ from typing import BinaryIO, Protocol, cast
 from wpinq.errors import ChangedError, SourceError
 
 FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".txt": "pairs",
-    ".log": "log",
-    "_log": "log",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
+    ".csv": "csv", ".tsv": "tsv", ".txt": "pairs", ".log": "log", "_log": "log", ".jsonl": "json", ".ndjson": "json",
+    ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+}  # fmt: skip
 """Which ending is which form. Those of lines may be compressed as a whole, and have `.gz` at their end."""
 LINES = ("csv", "tsv", "pairs", "log", "json")
 ROTATED = re.compile(r"(\.log|_log)(?:\.[0-9]+|-[0-9]{6,14})$")

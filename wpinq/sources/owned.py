@@ -190,11 +190,7 @@ def owned(rows: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
 
 
 def through(
-    rows: Reader,
-    owners: Reader,
-    hop: tuple[str, str, str],
-    owner: str,
-    period: tuple[str, Numbered] | None = None,
+    rows: Reader, owners: Reader, hop: tuple[str, str, str], owner: str, period: tuple[str, Numbered] | None = None
 ) -> Owned:
     """The pairs of a table and of the owners that it is led to.
 

@@ -163,6 +163,8 @@ class Followed:
         Raises:
             SourceError: The broker does not answer, or holds no such topic, or no longer the next message.
         """
+        from confluent_kafka import KafkaError, KafkaException
+
         with _said(self._topic):
             ends = self._ends()
             patience, latest = QUIET if self._heard else BROKER_TIMEOUT, time.monotonic()
@@ -171,7 +173,13 @@ class Followed:
                 messages = [event for event in events if event.error() is None]
                 if messages:
                     yield from self._frames(messages)
-                self._go_on(events, ends)
+                for event in events:  # after what they sent was taken; no more is awaited of those at their end
+                    if (error := event.error()) is not None and error.code() != KafkaError._PARTITION_EOF:
+                        raise KafkaException(error)
+                    name = self._partitions[event.partition()]
+                    self._offsets[name] = event.offset() + (error is None)
+                    if self._offsets[name] >= ends.get(name, 0):
+                        ends.pop(name, None)
                 if events:
                     self._heard, patience, latest = True, QUIET, time.monotonic()
                 elif time.monotonic() - latest > patience:
@@ -207,23 +215,6 @@ class Followed:
 
     def _name(self, partition: int) -> str:
         return f"{partition}-{self._topic.topic}"
-
-    def _go_on(self, events: list[Any], ends: dict[str, int]) -> None:
-        """Note how far partitions were read, after what they sent was taken; no more is awaited of those at their end.
-
-        Raises:
-            KafkaException: The broker sent an error.
-        """
-        from confluent_kafka import KafkaError, KafkaException
-
-        for event in events:
-            error = event.error()
-            if error is not None and error.code() != KafkaError._PARTITION_EOF:
-                raise KafkaException(error)
-            name = self._partitions[event.partition()]
-            self._offsets[name] = event.offset() + (error is None)
-            if self._offsets[name] >= ends.get(name, 0):
-                ends.pop(name, None)
 
     def _frames(self, messages: list[Any]) -> Iterator[pl.DataFrame]:
         import pyarrow as pa

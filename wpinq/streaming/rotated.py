@@ -149,10 +149,7 @@ def is_copy(copy: IO[bytes], other: IO[bytes]) -> bool:
     )
 
 
-def listed(
-    matched: Iterable[tuple[Path, str]],
-    pattern: Path,
-) -> dict[int, Seen]:
+def listed(matched: Iterable[tuple[Path, str]], pattern: Path) -> dict[int, Seen]:
     """The files that are followed and those that were, by inode; a name that is followed comes before one that was.
 
     Args:

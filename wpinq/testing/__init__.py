@@ -9,16 +9,6 @@ from wpinq.testing.evaluation import distance, evaluate, made_up, protected
 from wpinq.testing.neighbours import Neighbours, check_stability, inputs, neighbours
 
 __all__ = [
-    "Audit",
-    "Case",
-    "Neighbours",
-    "audit",
-    "check_stability",
-    "distance",
-    "evaluate",
-    "inputs",
-    "made_up",
-    "neighbours",
-    "protected",
-    "recheck",
-]
+    "Audit", "Case", "Neighbours", "audit", "check_stability", "distance", "evaluate", "inputs", "made_up",
+    "neighbours", "protected", "recheck",
+]  # fmt: skip

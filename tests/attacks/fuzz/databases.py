@@ -67,14 +67,9 @@ SHAPES: dict[str, list[str]] = {
     "d": ["CAST({c} AS DATE)", "coalesce({d}, {d})", "nullif({d}, {d})", "least({d}, {d})"],
 }  # fmt: skip
 COLUMNS = {
-    "u": pl.Int64,
-    "t": pl.String,
-    "n": pl.Int64,
-    "x": pl.Float64,
-    "b": pl.Boolean,
-    "c": pl.Datetime("us"),
+    "u": pl.Int64, "t": pl.String, "n": pl.Int64, "x": pl.Float64, "b": pl.Boolean, "c": pl.Datetime("us"),
     "d": pl.Date,
-}
+}  # fmt: skip
 STARTS = ["UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW"]
 STOPS = ["CURRENT ROW", "1 FOLLOWING", "3 FOLLOWING", "UNBOUNDED FOLLOWING"]
 ALL = "u, t, n, x, b, c, d"

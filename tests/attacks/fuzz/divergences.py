@@ -41,13 +41,8 @@ SLACK = mp.mpf(10) ** -25
 SECRET = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "n": int}
 DONE = {
-    "pairs": 0,
-    "questions": 0,
-    "bins that moved": 0,
-    "divergences": 0,
-    "thresholds and selections": 0,
-    "promises": 0,
-}
+    "pairs": 0, "questions": 0, "bins that moved": 0, "divergences": 0, "thresholds and selections": 0, "promises": 0,
+}  # fmt: skip
 PLANS = [
     "c.map('page')", "c.map('user, page').distinct().map('page')", "c.map('user').distinct()", "c.map('page').concat(c.map('page'))",
     "c.group_by('user', len)", "c.map('page').shave()", "c.map('page').shave('1/2')", "c.group_by('page', len).map('value')",

@@ -19,10 +19,7 @@ POOLS: dict[str, list[object]] = {
     "duration": [0, 1, -DAY],
 }
 """Dates are days and times are microseconds since 1970: Python cannot hold all of them."""
-CALM = {
-    "date": [0, 1, 20_000],
-    "timestamp": [0, 1, 60_000_000],
-}
+CALM = {"date": [0, 1, 20_000], "timestamp": [0, 1, 60_000_000]}
 NAMES = ["user", "page", "x", "y", "key", "index", "group", "value", "weight", "count"]
 ODD_NAMES = ["", "*", "^a$", " ", "\x00", "é", "a b", "index_2", "lambda", "literal"]
 EPOCH = dt.datetime(1970, 1, 1)

@@ -17,23 +17,10 @@ import typer
 import typer.core
 
 COMMANDS = {
-    "demo": "demo",
-    "degrees": "degrees",
-    "graph": "graph",
-    "run": "run",
-    "shell": "shell",
-    "try": "try_",
-    "audit": "audit",
-    "explain": "explain",
-    "sql": "sql",
-    "table": "table",
-    "check": "check",
-    "ledger": "ledger",
-    "publish": "publish",
-    "serve": "serve",
-    "mcp": "mcp",
-    "token": "token",
-}
+    "demo": "demo", "degrees": "degrees", "graph": "graph", "run": "run", "shell": "shell", "try": "try_",
+    "audit": "audit", "explain": "explain", "sql": "sql", "table": "table", "check": "check", "ledger": "ledger",
+    "publish": "publish", "serve": "serve", "mcp": "mcp", "token": "token",
+}  # fmt: skip
 """The module of each command. It holds a function of its name, or commands of its own as `app`."""
 
 

@@ -19,11 +19,7 @@ WARNING = "For the curator only: this shows records' positions and counts."
 
 
 @arguments.over(arguments.records)
-def check(
-    data: Input,
-    *,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def check(data: Input, *, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show every row and field that would be left out in silence: exit code 1 if there are any, 2 if unreadable.
 
     With --unit or --where it tells, exactly, how many records a bound keeps, and with --through how many have no owner:

@@ -94,8 +94,7 @@ def degrees(
     ] = None,
     json: options.JsonPath = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the fit here: .png, .svg or .pdf.", metavar="OUT", show_default=False),
+        Path | None, typer.Option(help="Draw the fit here: .png, .svg or .pdf.", metavar="OUT", show_default=False)
     ] = None,
     synthesize: Annotated[
         Path | None,

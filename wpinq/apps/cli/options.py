@@ -149,8 +149,7 @@ LedgerPath = Annotated[
     ),
 ]
 Name = Annotated[
-    str | None,
-    typer.Option(help="Name of the data set in its ledger; the file's name by default.", show_default=False),
+    str | None, typer.Option(help="Name of the data set in its ledger; the file's name by default.", show_default=False)
 ]
 Analyst = Annotated[
     str | None,
@@ -212,12 +211,10 @@ Index = Annotated[
     ),
 ]
 Follow = Annotated[
-    bool,
-    typer.Option("--follow", help="INPUT grows: go on, and answer about what is added. A topic and - always do."),
+    bool, typer.Option("--follow", help="INPUT grows: go on, and answer about what is added. A topic and - always do.")
 ]
 Every = Annotated[
-    float,
-    typer.Option("--every", help="Seconds between the answers about a stream.", metavar="SECONDS", min=0.01),
+    float, typer.Option("--every", help="Seconds between the answers about a stream.", metavar="SECONDS", min=0.01)
 ]
 Workers = Annotated[
     int | None,

@@ -217,9 +217,7 @@ def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any
 
 
 def _show(
-    measurements: Mapping[str, Measurement],
-    questions: Mapping[str, list[Any]],
-    answers: Mapping[str, list[Any]],
+    measurements: Mapping[str, Measurement], questions: Mapping[str, list[Any]], answers: Mapping[str, list[Any]]
 ) -> None:
     from wpinq.apps.cli.show import LEVEL, budget_line, measurement_table, noise_lines, protects_line, released, written
 

@@ -140,15 +140,9 @@ def read_unit(
     from wpinq import users
 
     options = {
-        "--at-most": at_most,
-        "--per": per,
-        "--shared": shared or None,
-        "--period": period,
-        "--at": at,
-        "--zone": zone,
-        "--bound-epsilon": chosen[0],
-        "--bound-bins": chosen[1],
-    }
+        "--at-most": at_most, "--per": per, "--shared": shared or None, "--period": period, "--at": at, "--zone": zone,
+        "--bound-epsilon": chosen[0], "--bound-bins": chosen[1],
+    }  # fmt: skip
     if column is None:
         if lone := [option for option, value in options.items() if value is not None]:
             raise PlanError(f"{lone[0]}: goes with --unit COLUMN, the column that names the person.")

@@ -136,11 +136,7 @@ def bind(
 
 
 def bind_many(
-    function: object,
-    schema: Schema,
-    call: str,
-    *,
-    columns: Sequence[str] | Mapping[str, object] | None = None,
+    function: object, schema: Schema, call: str, *, columns: Sequence[str] | Mapping[str, object] | None = None
 ) -> Many:
     """Bind a function that returns an iterable of records, or yields them, to columns.
 

@@ -108,14 +108,7 @@ def opening(name: str, unit: str, terms: Asked) -> dict[str, Any]:
     return {"kind": "open", "id": os.urandom(16).hex(), "name": name, "unit": unit, **promise.body()}
 
 
-def joined(
-    accountant: Accountant,
-    name: str | None,
-    unit: str,
-    terms: Asked,
-    *,
-    shared: bool,
-) -> dict[str, Any] | None:
+def joined(accountant: Accountant, name: str | None, unit: str, terms: Asked, *, shared: bool) -> dict[str, Any] | None:
     """The row of a table that comes to those that a ledger has; None where it has it.
 
     Raises:

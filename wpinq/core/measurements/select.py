@@ -121,8 +121,7 @@ class Selection(ChargedQuery):
             histogram, words = self._settled()
             keep = self._mechanism.keep
             chosen = redacted(
-                "select",
-                lambda: [known[keep(words, ids, true)] for known, ids, true in present(histogram, self.node)],
+                "select", lambda: [known[keep(words, ids, true)] for known, ids, true in present(histogram, self.node)]
             )
             self._found = by_name(names_of(self.node, chosen), self.node.schema)
         return self._found

@@ -23,16 +23,9 @@ from wpinq.core.records.values import EPOCH, EPOCH_UTC, FIRST, LAST, MICROSECOND
 from wpinq.errors import PlanError
 
 TYPES: dict[object, Kind] = {
-    int: Kind.INT,
-    float: Kind.FLOAT,
-    str: Kind.TEXT,
-    bool: Kind.BOOL,
-    bytes: Kind.BYTES,
-    dt.date: Kind.DATE,
-    dt.datetime: Kind.TIME,
-    dt.timedelta: Kind.SPAN,
-    object: Kind.ANY,
-}
+    int: Kind.INT, float: Kind.FLOAT, str: Kind.TEXT, bool: Kind.BOOL, bytes: Kind.BYTES, dt.date: Kind.DATE,
+    dt.datetime: Kind.TIME, dt.timedelta: Kind.SPAN, object: Kind.ANY,
+}  # fmt: skip
 PHYSICAL = (Kind.DATE, Kind.TIME, Kind.INSTANT, Kind.SPAN)
 
 
@@ -242,14 +235,6 @@ _READ: dict[Kind, Callable[[Any], Any]] = dict.fromkeys(Kind, _same) | {
     Kind.SPAN: lambda count: count * MICROSECOND,
 }
 _WRITE: dict[Kind, Callable[[Any], Any]] = {
-    Kind.INT: _integer,
-    Kind.FLOAT: _float,
-    Kind.TEXT: _text,
-    Kind.BOOL: _bool,
-    Kind.BYTES: _bytes,
-    Kind.DATE: _date,
-    Kind.TIME: _time,
-    Kind.INSTANT: _instant,
-    Kind.SPAN: _span,
-    Kind.ANY: _any,
-}
+    Kind.INT: _integer, Kind.FLOAT: _float, Kind.TEXT: _text, Kind.BOOL: _bool, Kind.BYTES: _bytes, Kind.DATE: _date,
+    Kind.TIME: _time, Kind.INSTANT: _instant, Kind.SPAN: _span, Kind.ANY: _any,
+}  # fmt: skip

@@ -72,10 +72,6 @@ def fitted(value: Any, kind: Kind) -> Any:
 
 
 TYPES = {
-    Kind.TEXT: str,
-    Kind.BYTES: bytes,
-    Kind.DATE: dt.date,
-    Kind.TIME: dt.datetime,
-    Kind.INSTANT: dt.datetime,
+    Kind.TEXT: str, Kind.BYTES: bytes, Kind.DATE: dt.date, Kind.TIME: dt.datetime, Kind.INSTANT: dt.datetime,
     Kind.SPAN: dt.timedelta,
-}
+}  # fmt: skip

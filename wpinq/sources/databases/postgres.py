@@ -30,19 +30,8 @@ from wpinq.sources.tables import arrays
 SCHEMES = ("postgresql", "postgres")
 TIMES = frozenset(["date", "timestamp", "timestamptz"])
 NATIVE = TIMES | {
-    "bool",
-    "int2",
-    "int4",
-    "int8",
-    "float4",
-    "float8",
-    "text",
-    "varchar",
-    "bpchar",
-    "name",
-    "bytea",
-    "time",
-}
+    "bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "bpchar", "name", "bytea", "time",
+}  # fmt: skip
 CHUNK = 1 << 24  # bytes of a batch
 BATCH = "adbc.postgresql.batch_size_hint_bytes"
 STORED = """

@@ -32,13 +32,9 @@ if TYPE_CHECKING:
 
 #: What a declared type may make of a column; a text may become anything.
 CASTS = {
-    (Kind.INT, Kind.FLOAT),
-    (Kind.INT, Kind.TEXT),
-    (Kind.FLOAT, Kind.INT),
-    (Kind.BOOL, Kind.INT),
-    (Kind.DATE, Kind.TIME),
-    (Kind.INSTANT, Kind.TIME),
-}
+    (Kind.INT, Kind.FLOAT), (Kind.INT, Kind.TEXT), (Kind.FLOAT, Kind.INT), (Kind.BOOL, Kind.INT),
+    (Kind.DATE, Kind.TIME), (Kind.INSTANT, Kind.TIME),
+}  # fmt: skip
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 

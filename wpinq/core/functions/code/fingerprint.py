@@ -22,19 +22,9 @@ from wpinq.core.functions.code.stdlib import denied
 from wpinq.core.records.values import encode
 
 REPRESENTED = (
-    type(None),
-    type(...),
-    type(NotImplemented),
-    bool,
-    range,
-    Decimal,
-    Fraction,
-    dt.date,
-    dt.timedelta,
-    dt.time,
-    dt.datetime,
-    dt.timezone,
-)
+    type(None), type(...), type(NotImplemented), bool, range, Decimal, Fraction, dt.date, dt.timedelta, dt.time,
+    dt.datetime, dt.timezone,
+)  # fmt: skip
 """Immutable types whose values are determined by their `repr`."""
 OUTWARD = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME", "LOAD_BUILD_CLASS")
 

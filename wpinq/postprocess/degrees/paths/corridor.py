@@ -116,11 +116,7 @@ def envelope(v: Ints, rows: int, unit: int) -> tuple[Ints, Ints]:
 
 @compiled_items
 def narrow(
-    curves: tuple[Ints, Ints],
-    weighing: tuple[int, int, int],
-    ends: tuple[Ints, Ints],
-    tops: Ints,
-    block: int,
+    curves: tuple[Ints, Ints], weighing: tuple[int, int, int], ends: tuple[Ints, Ints], tops: Ints, block: int
 ) -> None:
     """Move the ends of the lowest rows of an envelope together, by sums along each row.
 

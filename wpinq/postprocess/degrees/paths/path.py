@@ -36,10 +36,7 @@ MOST_CELLS = 1 << 31
 
 @compiled_items
 def sweep(
-    curves: tuple[Ints, Ints],
-    weighing: tuple[int, int, int],
-    bounds: tuple[Ints, Ints],
-    work: tuple[Ints, Ints, Flags],
+    curves: tuple[Ints, Ints], weighing: tuple[int, int, int], bounds: tuple[Ints, Ints], work: tuple[Ints, Ints, Flags]
 ) -> None:
     """Decide for each cell of the corridor whether the cheapest staircase of at least its height stops there.
 

@@ -128,8 +128,11 @@ def timed(words: list[str], processes: int) -> dict[str, float]:
 
 
 def children(process: int) -> list[int]:
+    """Those that any of its threads started, as a JVM's do."""
     try:
-        return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+        return [
+            int(one) for file in Path(f"/proc/{process}/task").glob("*/children") for one in file.read_text().split()
+        ]
     except OSError:
         return []
 

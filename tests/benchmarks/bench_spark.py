@@ -7,6 +7,9 @@
 It runs where PySpark and Java are. People are bounded to 20 records and pages counted, over the files of
 `bench_processes.py`, which executors read; `--dataframe` lets Spark read them. With `--generated` Spark makes the rows
 itself, so no file holds them, and the peak is that of the largest process, the JVM's heap included.
+
+What Spark takes without us is measured too: a start with a job that does nothing, and the same files handed through
+Python once before and once after they are dealt by user. So is Spark with the JVM's options of `large.md`.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ import bench_processes as own
 from flags import flags
 
 WORK = "people at most 20"
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""What large.md tells who makes a session."""
+OURS = "one process"
 JOB = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -36,6 +42,15 @@ how, source, ledger, cores, java = sys.argv[1:]
 settings = {"spark.ui.enabled": "false", "spark.driver.memory": "2g", "spark.driver.extraJavaOptions": java,
             "spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 session = SparkSession.builder.master(f"local[{cores}]").config(map=settings).getOrCreate()
+same = lambda batches: batches
+if how == "start":
+    session.range(int(cores)).mapInArrow(same, "id long").collect()
+    sys.exit(session.stop())
+if how == "handed through":
+    rows = session.read.parquet(source)
+    dealt = rows.mapInArrow(same, rows.schema).repartition(int(cores), "user")
+    dealt.mapInArrow(same, rows.schema).write.format("noop").mode("overwrite").save()
+    sys.exit(session.stop())
 if how == "generated":
     def drawn(name, salt, most):
         share = f"pmod(xxhash64(id, {salt}), 1000003) / 1000003.0D"
@@ -92,12 +107,16 @@ def medians(runs: list[dict[str, float]]) -> dict[str, float]:
 
 def compared(folder: Path, how: str, runs: int, cores: int, java: str) -> dict[str, dict[str, float]]:
     """One process of ours and Spark, which take turns."""
-    ours, theirs = [], []
+    name = f"Spark local[{cores}]"
+    kinds = {f"{name}, start": ("start", java), f"{name}, handed through": ("handed through", java),
+             f"{name}, {how}": (how, java), f"{name}, {how}, {JAVA}": (how, JAVA)}  # fmt: skip
+    found: dict[str, list[dict[str, float]]] = {OURS: [], **{kind: [] for kind in kinds}}
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as place:
-            ours.append(own.timed(own.command(WORK, folder, Path(place), 1), 1))
-        theirs.append(spark(how, str(folder), cores, java))
-    return {"one process": medians(ours), f"Spark local[{cores}], {how}": medians(theirs)}
+            found[OURS].append(own.timed(own.command(WORK, folder, Path(place), 1), 1))
+        for kind, (job, options) in kinds.items():
+            found[kind].append(spark(job, str(folder), cores, options))
+    return {kind: medians(made) for kind, made in found.items()}
 
 
 def main() -> None:
@@ -130,11 +149,11 @@ def main() -> None:
                 maker.start()
                 maker.join()
             found = compared(folder, "dataframe" if options.dataframe else "files", runs, options.cores, options.java)
-    print(
-        f"| {options.generated or rows:,} rows, {WORK} | wall s | all CPU s | largest process MB |\n|---|--:|--:|--:|"
-    )
+    print(f"| {options.generated or rows:,} rows, {WORK} | wall s | all CPU s | of one process | largest MB |")
+    print("|---|--:|--:|--:|--:|")
     for name, one in found.items():
-        print(f"| {name} | {one['wall']:.1f} | {one['all']:.1f} | {one['peak']:.0f} |")
+        ratio = f"{one['all'] / found[OURS]['all']:.1f}" if OURS in found else ""
+        print(f"| {name} | {one['wall']:.1f} | {one['all']:.1f} | {ratio} | {one['peak']:.0f} |")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
 

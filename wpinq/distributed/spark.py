@@ -147,7 +147,7 @@ class Spark:
             return self._session.range(0, tasks.parts, 1, tasks.parts)
         ups = [frame.where(f"step = {step}") for up, frame in made.items() if step in tasks.readers(up)]
         if any(step in tasks.readers(table) for table in tables):
-            ups.append(self._session.range(0, tasks.parts, 1, 1).mapInArrow(begun(step, tasks.each), ROW))
+            ups.append(self._session.range(0, tasks.parts, 1, 1).mapInArrow(begun(step, tasks.parts, tasks.each), ROW))
         rows = ups[0]
         for upstream in ups[1:]:
             rows = rows.union(upstream)

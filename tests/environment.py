@@ -1,11 +1,11 @@
 """The environment variables of a test process are at the end of each file what they were at its beginning.
 
-Found: a file that set WPINQ_SECRET and left it let those fail that a worker happened to run after it.
+Found: a file that set WPINQ_SECRET and left it let those fail that a worker happened to run after it. Libraries add
+variables of their own when they begin (Airflow, Spark); these stay.
 """
 
 import os
 
-import polars  # noqa: F401  it sets a variable of its allocator when it is first loaded
 import pytest
 
 OF_PYTEST = "PYTEST_CURRENT_TEST"
@@ -30,9 +30,10 @@ class Environment:
         result = yield
         if nextitem is None or nextitem.path != item.path:
             now, before = variables(), self._before
-            changed = sorted(name for name in {*now, *before} if now.get(name) != before.get(name))
-            for name in now.keys() - before.keys():
-                del os.environ[name]
+            changed = sorted(name for name in {*now, *before} if now.get(name) != before.get(name)
+                             and (name in before or name.startswith("WPINQ")))  # fmt: skip
+            for name in changed:
+                os.environ.pop(name, None)
             os.environ.update(before)
             assert not changed, f"{item.path.name} leaves {changed} changed; monkeypatch.setenv puts them back"
         return result

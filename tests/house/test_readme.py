@@ -69,5 +69,5 @@ def test_main_job_runs(workplace):
 
 
 def test_ci_calls_exactly_the_test_command():
-    assert steps("setup-and-test") == [".venv/bin/python -m pytest -q -n 4"]
+    assert steps("setup-and-test") == [".venv/bin/python -m pytest -q -n 3"]
     assert "setup-and-test" in (ROOT / ".ci" / "run").read_text()

@@ -15,7 +15,7 @@ from wpinq.core.operators.window import each_is_charged
 from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger
-from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms, costs_at_once, moved_squared, rho_by_weight
+from wpinq.core.pricing.privacy_cost import GAUSSIAN, LAPLACE, Terms, costs_at_once, moved_squared, rho_by_weight
 from wpinq.core.pricing.sensitivity import ledger_sensitivities, unit_sensitivities
 from wpinq.core.pricing.threshold import delta_of, threshold_of
 from wpinq.errors import LedgerError
@@ -244,7 +244,9 @@ def expected_error(scale: Fraction, resolution: int, mechanism: str = "geometric
 def explain_plan(node: Node, terms: Terms) -> str:
     """See `explain`: the plan, and with an amount what a measurement on these terms would cost."""
     survey = Survey.of(node)
-    if survey.unbounded or terms == Terms(call=terms.call):
+    # what was given may be any object, so it is not compared
+    free = terms.epsilon is None and terms.rho is None and terms.delta is None
+    if survey.unbounded or (free and terms.mechanism == LAPLACE):
         return show_measured(survey.root, None)
     paid = terms.agreed(survey)
     noise = paid.buys(survey)

@@ -224,7 +224,7 @@ def _opening(source: object, columns: Columns, words: Words, reader: Reader) -> 
 
 def _first(schema: Schema, unit: Unit, where: object, derive: Mapping[str, object] | None) -> Before | None:
     """What is done to each record before the unit bounds them, where there is anything; see `before`."""
-    if unit.column is None and where is None and (derive is None or derive == {}):
+    if unit.column is None and where is None and derive is None:
         return None
     from wpinq.core.operators.contribution.preprocess import before
 

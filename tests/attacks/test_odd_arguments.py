@@ -91,6 +91,7 @@ def calls(place):
         "protect": (wpinq.protect, {"source": ROWS, "budget": 1, "delta": 0, "ledger": None, "unit": None,
                                     "columns": TYPED, "header": True, "weight": None, "max_weight": 1, "name": None,
                                     "version": None, "secret": None, "where": "page = 'a'", "derive": {"m": "n"}}),
+        "protect derived": (wpinq.protect, {"source": ROWS, "budget": 1, "columns": TYPED, "derive": {"m": "n"}}),
         "protect file": (wpinq.protect, {"source": str(place / "v.csv"), "budget": 1, "ledger": str(place / "ledger"),
                                          "unit": wpinq.users("user", at_most=3), "name": "n", "version": "v",
                                          "index": True}),
@@ -241,8 +242,8 @@ GRAPHS = [
 PAIRS = ["pairs", "pair_buckets", "butterfly_buckets"]
 NAMES = [
     *algebra.CALLS, *AGGREGATES,
-    "at_most", "at_most auto", "sql at_most", "budget", "loss", "sql loss", "protect", "protect file", "users",
-    "Unit", "live",
+    "at_most", "at_most auto", "sql at_most", "budget", "loss", "sql loss", "protect", "protect derived", "protect file",
+    "users", "Unit", "live",
     "kafka", "postgres", "sqlite",
     "sql", "suggest_bounds", "plan_tables", "plan measure", "planned table", "planned cells", "planned save",
     "suggest_bound", "versioned",

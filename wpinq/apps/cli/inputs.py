@@ -164,7 +164,8 @@ class Input:
         endless = budget is None and self.rho is None
         owner = None if self.through is None else self._owner.empty(budget, ledger)
         made = wpinq.protect(
-            [], columns=columns, name=name, unit=self._whom(owner), where=self.where, derive=self.derive, ledger=ledger,
+            [], columns=columns, name=name, unit=self._whom(owner), where=self.where, derive=self.derive or None,
+            ledger=ledger,
             **({"rho": LIMITLESS, "delta": Fraction(999, 1000)} if endless else self.promise(budget)),
         )  # fmt: skip
         return made.at_most("auto") if self.auto else made
@@ -211,7 +212,7 @@ class Input:
             version=self.version,
             unit=self._whom(owner),
             where=self.where,
-            derive=self.derive,
+            derive=self.derive or None,
             **self.words,
             repeat=self.repeat,
             engine=self.engine,

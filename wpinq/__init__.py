@@ -80,18 +80,17 @@ __all__ = [
     "limit_memory", "live", "loss", "plan_budget", "plan_tables", "postgres", "processes", "protect", "spark", "sql",
     "sqlite", "suggest_bound", "suggest_bounds", "table", "users", "versioned",
 ]  # fmt: skip
-
-
-ABOVE = {
+_ABOVE = {
+    "html.numbers": "framed",
     "postprocess.charts": "chart",
     "postprocess.degrees.synthesis.writers": "replacing",
-    "show.answers": "answer_chart answer_frame answer_html answer_text",
+    "show.answers": "answer_chart answer_html answer_text",
     "show.explain": "explain_measurement explain_plan quote_text",
     "show.notebook": "budget_html measurement_html measurement_text quote_html",
     "sources.public": "public_table",
 }  # fmt: skip
 """For each file that stands above the core, what the core asks of it."""
-_provide(ABOVE)
+_provide(_ABOVE)
 
 
 def __dir__() -> list[str]:

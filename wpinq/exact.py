@@ -201,12 +201,12 @@ def _log_near(over: int, under: int, bits: int) -> tuple[int, int]:
     return (low, high) if sign > 0 else (-high, -low)
 
 
-def short(number: Fraction) -> str:
+def short(number: Fraction, most: int = 8) -> str:
     """A number exactly, or in six digits where that would be long."""
     text = decimal(number)
-    return text if len(text) <= 8 or number.denominator == 1 else f"{float(number):.6g}"
+    return text if len(text) <= most or number.denominator == 1 else f"{float(number):.6g}"
 
 
-def rounded(number: float) -> str:
+def four_digits(number: float) -> str:
     """Four digits, written out."""
     return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"

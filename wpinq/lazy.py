@@ -55,6 +55,15 @@ def above(name: str) -> Any:
     return getattr(import_module(f"wpinq.{_above[name]}"), name)
 
 
+def shown_by(name: str) -> Any:
+    """A method that is a function of `above`, such as how an object is shown."""
+
+    def method(self: object) -> Any:
+        return above(name)(self)
+
+    return method
+
+
 class Methods:
     """Stands for a module in the body of a class, where `f = module.f` makes a method of its function.
 

@@ -242,8 +242,8 @@ GRAPHS = [
 PAIRS = ["pairs", "pair_buckets", "butterfly_buckets"]
 NAMES = [
     *algebra.CALLS, *AGGREGATES,
-    "at_most", "at_most auto", "sql at_most", "budget", "loss", "sql loss", "protect", "protect derived", "protect file",
-    "users", "Unit", "live",
+    "at_most", "at_most auto", "sql at_most", "budget", "loss", "sql loss",
+    "protect", "protect derived", "protect file", "users", "Unit", "live",
     "kafka", "postgres", "sqlite",
     "sql", "suggest_bounds", "plan_tables", "plan measure", "planned table", "planned cells", "planned save",
     "suggest_bound", "versioned",

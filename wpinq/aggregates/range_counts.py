@@ -26,6 +26,7 @@ from wpinq.aggregates.scale import Cells, refuse_no_numbers
 from wpinq.aggregates.sums import ask_count
 from wpinq.arguments import NAME, takes
 from wpinq.core.ledger import Price, price_all, wording
+from wpinq.core.ledger.several import price_lines
 from wpinq.core.measurements.answer import LEVEL, Answer, Released
 from wpinq.core.measurements.provenance import About
 from wpinq.core.noise.accuracy import level_of_each
@@ -34,8 +35,8 @@ from wpinq.core.plan.node import steps
 from wpinq.core.plan.phrase import phrase
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.records.schema import Kind
-from wpinq.errors import LedgerError, PlanError
-from wpinq.exact import Amount, decimal, exact, positive, rounded
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, decimal, exact, four_digits, positive
 from wpinq.html.parts import framed, lines, text
 
 if TYPE_CHECKING:
@@ -269,19 +270,14 @@ class QuotedRanges(Spans):
         *most, last = [f"{size:,}" for size in sizes]
         at = f"{len(sizes)} levels of {', '.join(most)} and {last} bins" if most else f"one level of {last} bins"
         middle = (sizes[0] // 4, sizes[0] // 4 + (sizes[0] + 1) // 2)
-        one, half, whole = (rounded(self._deviation(*span)) for span in ((0, 1), middle, (0, sizes[0])))
+        one, half, whole = (four_digits(self._deviation(*span)) for span in ((0, 1), middle, (0, sizes[0])))
         return [
             f"{self._ends}: {sizes[0]:,} buckets, counted at {at}",
             f"  noise of one bucket has the standard deviation {one}, of half of them {half}, of all {whole}",
         ]
 
     def __str__(self) -> str:
-        told = self.noise
-        try:
-            told += [price.line for price in self.prices]
-        except LedgerError as error:
-            told.append(f"  what is left is not known: {error}")
-        return "\n".join(told)
+        return "\n".join([*self.noise, *price_lines(lambda: self.prices)])
 
     __repr__ = __str__
 

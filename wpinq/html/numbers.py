@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from wpinq.exact import decimal
+from wpinq.exact import decimal, short
 from wpinq.html import parts
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def nearly(amount: Fraction) -> str:
     >>> nearly(Fraction(10)), nearly(Fraction(25000, 1483)), nearly(Fraction(655370, 65536)), nearly(Fraction(1, 3))
     ('10', '16.8577', '10.0002', '1/3')
     """
-    text = decimal(amount)
-    return text if amount.denominator == 1 or len(text) <= 6 else f"{float(amount):.6g}"
+    return short(amount, 6)
 
 
 def of_noise(half: float, level: Fraction, what: str = "it") -> str:

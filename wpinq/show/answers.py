@@ -1,4 +1,4 @@
-"""What people see of an answer: lines of text, a table for a notebook, a picture, and a table with its intervals."""
+"""What people see of an answer: lines of text, a table for a notebook, a picture."""
 
 from __future__ import annotations
 
@@ -11,15 +11,9 @@ from wpinq.lazy import above
 if TYPE_CHECKING:
     import os
 
-    import polars as pl
     from matplotlib.figure import Figure
 
     from wpinq.core.measurements.answer import Answer, Released
-
-
-def answer_frame(released: Released) -> pl.DataFrame:
-    """The table, with the ends of each interval beside its number."""
-    return shown.framed(*released)
 
 
 def answer_text(answer: Answer, released: Released | None) -> str:

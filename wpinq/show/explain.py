@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from wpinq.core.ledger.several import price_lines
 from wpinq.core.operators.window import each_is_charged
 from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.core.plan.phrase import biases
@@ -18,8 +19,7 @@ from wpinq.core.plan.stability import Survey, by_ledger
 from wpinq.core.pricing.privacy_cost import GAUSSIAN, LAPLACE, Terms, costs_at_once, moved_squared, rho_by_weight
 from wpinq.core.pricing.sensitivity import ledger_sensitivities, unit_sensitivities
 from wpinq.core.pricing.threshold import delta_of, threshold_of
-from wpinq.errors import LedgerError
-from wpinq.exact import decimal, rounded, short
+from wpinq.exact import decimal, four_digits, short
 from wpinq.html.numbers import beside_noise, of_threshold
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def cost_lines(
     mean, half = expected_error(scale, resolution, mechanism)
     lines = list(noise) or [
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
-        f"  noise moves a bin by {rounded(mean)} on average, and by at most {rounded(half)} with probability 0.95",
+        _moved_by_noise(mean, half),
     ]
     lines += [
         f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in sensitivities.items()
@@ -152,15 +152,18 @@ def gaussian_lines(
     )
     half = noise.half_width(Fraction(95, 100)) / resolution
     wide = [
-        f"measure({terms})  gaussian noise of standard deviation {rounded(float(noise.scale) / resolution)}",
-        f"  noise moves a bin by {rounded(noise.mean() / resolution)} on average, and by at most {rounded(half)} with "
-        "probability 0.95",
+        f"measure({terms})  gaussian noise of standard deviation {four_digits(float(noise.scale) / resolution)}",
+        _moved_by_noise(noise.mean() / resolution, half),
     ]
     return [
         *(widths or wide),
         f"  one unit moves all bins by at most {short(whole)} together, {spread}",
         *(f"  data set {data.name!r}: {cost}{often}" for data, cost in costs.items()),
     ]
+
+
+def _moved_by_noise(mean: float, half: float) -> str:
+    return f"  noise moves a bin by {four_digits(mean)} on average, and by at most {four_digits(half)} with probability 0.95"
 
 
 def bias_lines(root: Node) -> list[str]:
@@ -287,8 +290,4 @@ def quote_text(quote: Quote[Any], widths: Sequence[str]) -> str:
             mechanism=getattr(quote.mechanism, "name", ""), noise=widths, often=often,
         )  # fmt: skip
     lines += [*bias_lines(quote.node), *(published_lines(quote.node, quote.mechanism) if quote.releases else ())]
-    try:
-        lines += [item.line for item in quote.prices]
-    except LedgerError as error:
-        lines.append(f"  what is left is not known: {error}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *price_lines(lambda: quote.prices)])

@@ -17,7 +17,7 @@ from wpinq.core.ledger.ledger import Ledger
 from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
 from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.lazy import above
+from wpinq.lazy import shown_by
 
 
 def left_line(promise: Promise, left: Fraction, sums: str, name: str) -> str:
@@ -115,9 +115,7 @@ class Budget:
         delta = f" Delta {decimal(self.delta_left)} of {decimal(self.delta)} is left{what}." if self.delta else ""
         return f"{left_line(self.promise, self.left, self.told, self.name)}{delta}"
 
-    def _repr_html_(self) -> str:
-        html: str = above("budget_html")(self)
-        return html
+    _repr_html_ = shown_by("budget_html")
 
 
 def code_of_row(ledger: Ledger, number: int) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,7 +13,7 @@ from wpinq.core.ledger.chain import Change
 from wpinq.core.ledger.charge import Charge
 from wpinq.core.ledger.ledger import Ledger
 from wpinq.core.ledger.versions import Pin
-from wpinq.errors import BudgetError
+from wpinq.errors import BudgetError, LedgerError
 from wpinq.exact import decimal
 
 Request: TypeAlias = tuple[Ledger, Charge]
@@ -55,6 +55,14 @@ class Price:
         delta = f"; delta {decimal(self.delta)} of {decimal(self.left_delta)} left" if self.delta else ""
         left = f"data set {self.name!r} has {decimal(self.left)} left, {end}"
         return f"  now: {self.asks} to pay; {left}{delta}"
+
+
+def price_lines(prices: Callable[[], Iterable[Price]]) -> list[str]:
+    """What each data set would pay now; or why that is not known, where a ledger cannot be read."""
+    try:
+        return [price.line for price in prices()]
+    except LedgerError as error:
+        return [f"  what is left is not known: {error}"]
 
 
 def merged(requests: Iterable[Request]) -> tuple[Request, ...]:

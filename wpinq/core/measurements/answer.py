@@ -24,7 +24,7 @@ from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.plan.phrase import biases
 from wpinq.errors import PlanError, WpinqError
 from wpinq.exact import Amount, decimal, exact
-from wpinq.lazy import above
+from wpinq.lazy import above, shown_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -294,7 +294,7 @@ class Answer:
         return value
 
     def _framed(self, released: Released) -> pl.DataFrame:
-        frame: pl.DataFrame = above("answer_frame")(released)
+        frame: pl.DataFrame = above("framed")(*released)
         return frame
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -312,9 +312,7 @@ class Answer:
         text: str = above("answer_text")(self, self.__dict__.get("_usual"))
         return text
 
-    def _repr_html_(self) -> str:
-        html: str = above("answer_html")(self)
-        return html
+    _repr_html_ = shown_by("answer_html")
 
 
 def beside(answer: Answer, query: str, charged: Sequence[ChargedQuery], delta: Fraction = Fraction(0)) -> Answer:

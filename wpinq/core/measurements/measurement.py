@@ -32,7 +32,7 @@ from wpinq.core.runs.epochs import Epochs
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 from wpinq.failures import redacted
-from wpinq.lazy import above
+from wpinq.lazy import shown_by
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.answer import Answer, Released
@@ -341,10 +341,5 @@ class Measurement(ChargedQuery):
         """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""
         return self.times.explain()
 
-    def __repr__(self) -> str:
-        text: str = above("measurement_text")(self)
-        return text
-
-    def _repr_html_(self) -> str:
-        html: str = above("measurement_html")(self)
-        return html
+    __repr__ = shown_by("measurement_text")
+    _repr_html_ = shown_by("measurement_html")

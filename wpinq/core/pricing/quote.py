@@ -29,7 +29,7 @@ from wpinq.core.records import values
 from wpinq.core.records.fields import Field, encode
 from wpinq.core.runs.epochs import Epochs
 from wpinq.errors import PlanError
-from wpinq.lazy import above
+from wpinq.lazy import above, shown_by
 
 if TYPE_CHECKING:
     from wpinq.core.plan.dataset import DataSet
@@ -207,9 +207,7 @@ class Quote(Generic[C_co]):
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_html_(self) -> str:
-        html: str = above("quote_html")(self)
-        return html
+    _repr_html_ = shown_by("quote_html")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Quote is never pickled or copied; quote again, it costs nothing.")

@@ -209,14 +209,14 @@ class Lowering:
     def _keyed(
         self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear
     ) -> Stream[StepBatches]:
+        from wpinq.core.engines.threads import state_of  # many plans have no step with a state
+
         job = self.job
         ports = [
             send(f"{name}_{port}", up, shape.keys[port], port, key=job.key, shards=job.shards, failure=job.failure)
             for port, up in enumerate(ups)
         ]
         threads = None if self.eager else cores()
-        from wpinq.core.engines.threads import state_of  # many plans have no step with a state
-
         make = partial(state_of, shape, self.job.key, threads, self.plan.size)
         guard = partial(self.job.failure.guard, node.title)
         logic = _builder(lambda: _Step(guard, make(), follows, self._count, eager=self.eager))

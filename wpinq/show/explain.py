@@ -163,7 +163,8 @@ def gaussian_lines(
 
 
 def _moved_by_noise(mean: float, half: float) -> str:
-    return f"  noise moves a bin by {four_digits(mean)} on average, and by at most {four_digits(half)} with probability 0.95"
+    usual, most = four_digits(mean), four_digits(half)
+    return f"  noise moves a bin by {usual} on average, and by at most {most} with probability 0.95"
 
 
 def bias_lines(root: Node) -> list[str]:

@@ -20,9 +20,8 @@ from wpinq.core.plan.node import Node, Source
 from wpinq.core.plan.unit import Choice, Unit
 from wpinq.core.pricing.recharge import REPEATS, reply
 from wpinq.core.state.memory import LIMIT
-from wpinq.errors import ChangedError, LedgerError, PlanError
+from wpinq.errors import ChangedError, LedgerError, PlanError, redacted
 from wpinq.exact import Amount
-from wpinq.failures import redacted
 from wpinq.sources import Columns, open_source
 from wpinq.sources.form import Words, declared_form
 

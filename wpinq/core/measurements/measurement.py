@@ -29,9 +29,8 @@ from wpinq.core.records.bins import Blocks, bin_blocks, bin_codes, bin_frame, in
 from wpinq.core.records.fields import Field
 from wpinq.core.records.identity import identity
 from wpinq.core.runs.epochs import Epochs
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, redacted
 from wpinq.exact import Amount, exact
-from wpinq.failures import redacted
 from wpinq.lazy import shown_by
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 
 WORD = NAME | NOTHING
+LIMITLESS = Fraction(10**12)
+"""A budget that no question spends, for rehearsals that only look at costs."""
 
 
 @takes(

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
     from wpinq.core.ledger.renyi import epsilon_of
     from wpinq.core.ledger.versions import rendered, version_label
-    from wpinq.core.measurements.answer import LEVEL
-    from wpinq.core.measurements.provenance import About
+    from wpinq.core.measurements.provenance import LEVEL, About
     from wpinq.core.measurements.query import ChargedQuery, charge, commit
     from wpinq.core.operators.contribution.contributions import contributions
     from wpinq.core.operators.keys import keyed
@@ -79,8 +78,7 @@ _HOMES = {
     "core.ledger.privacy_filter": "PURE Promise RENYI RHO",
     "core.ledger.renyi": "epsilon_of",
     "core.ledger.versions": "rendered version_label",
-    "core.measurements.answer": "LEVEL",
-    "core.measurements.provenance": "About",
+    "core.measurements.provenance": "About LEVEL",
     "core.measurements.query": "ChargedQuery charge commit",
     "core.operators.contribution.contributions": "contributions",
     "core.operators.keys": "keyed",

@@ -327,8 +327,7 @@ class Measurement(ChargedQuery):
     @property
     def about(self) -> dict[str, Any]:
         """What describes its answers: query, data set, unit, cost, and what is not in them, as JSON has it."""
-        from wpinq.core.measurements.answer import LEVEL
-        from wpinq.core.measurements.provenance import About
+        from wpinq.core.measurements.provenance import LEVEL, About
 
         return About(self.quote.label, (self,)).described(LEVEL)
 

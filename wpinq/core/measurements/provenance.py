@@ -15,6 +15,9 @@ from wpinq.core.plan.person_bound import key_weight
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import by_ledger
 
+LEVEL = Fraction(95, 100)
+"""How often an interval holds where nothing is said."""
+
 
 @dataclass(frozen=True)
 class About:

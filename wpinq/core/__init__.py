@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from wpinq.core.ledger.accountant import Entry
     from wpinq.core.ledger.budget import Allowance, allowances, caps, code_of_row, left_line
     from wpinq.core.ledger.chain import Change
-    from wpinq.core.ledger.charge import Charge
-    from wpinq.core.ledger.cost import Composition, write_amount
+    from wpinq.core.ledger.cost import Charge, Composition, write_amount
     from wpinq.core.ledger.file import ENDS
     from wpinq.core.ledger.ledger import Ledger
     from wpinq.core.ledger.open import Asked
@@ -70,8 +69,7 @@ _HOMES = {
     "core.ledger.accountant": "Entry",
     "core.ledger.budget": "Allowance allowances caps code_of_row left_line",
     "core.ledger.chain": "Change",
-    "core.ledger.charge": "Charge",
-    "core.ledger.cost": "Composition write_amount",
+    "core.ledger.cost": "Charge Composition write_amount",
     "core.ledger.file": "ENDS",
     "core.ledger.ledger": "Ledger",
     "core.ledger.open": "Asked",

@@ -30,10 +30,10 @@ from wpinq.sources.tables.parquet import ParquetReader
 from wpinq.sources.tables.tuples import proper
 from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import UTF16, TextReader
+from wpinq.sources.text.grammar import Block, as_block, as_lines, opened
 from wpinq.sources.text.json import JsonReader
 from wpinq.sources.text.json import objects as json_objects
 from wpinq.sources.text.json import values as values_of
-from wpinq.sources.text.lines import Block, as_block, as_lines, opened
 from wpinq.sources.text.logformat import compiled
 from wpinq.sources.text.servers import FORMATS
 from wpinq.sources.text.weblog import EITHER, WebLogReader, cut

@@ -20,8 +20,7 @@ from wpinq.sources.columns import Columns
 from wpinq.sources.databases.conditions import condition, integer, text
 from wpinq.sources.databases.counting import counted
 from wpinq.sources.databases.postgres import quoted
-from wpinq.sources.files import Files
-from wpinq.sources.readers import FileReader, ran
+from wpinq.sources.files import FileReader, Files, ran
 from wpinq.sources.tables import arrays
 
 OF_TABLE = """system.main.lower(table_name) = system.main.lower(?) AND schema_name = system.main.current_schema()

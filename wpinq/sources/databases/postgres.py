@@ -24,7 +24,7 @@ from wpinq.core.records.reader import ObjectReader, wanted
 from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import SourceError, needs
 from wpinq.sources.columns import Columns, declared
-from wpinq.sources.readers import ran
+from wpinq.sources.files import ran
 from wpinq.sources.tables import arrays
 
 SCHEMES = ("postgresql", "postgres")

@@ -33,8 +33,7 @@ from wpinq.sources.columns import Columns, check_names, chosen
 from wpinq.sources.databases.conditions import condition, integer, text
 from wpinq.sources.databases.counting import counted
 from wpinq.sources.databases.postgres import quoted
-from wpinq.sources.files import CHANGED, plain, state
-from wpinq.sources.readers import ran
+from wpinq.sources.files import CHANGED, plain, ran, state
 from wpinq.sources.tables import arrays
 
 ROWS_PER_FETCH = 1 << 16  # rows fetched at a time

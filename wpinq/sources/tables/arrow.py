@@ -15,7 +15,7 @@ from wpinq.core.records.reader import ObjectReader, Steady, listed, wanted
 from wpinq.core.records.schema import Column, Schema, in_columns
 from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns, check_names
-from wpinq.sources.readers import ran
+from wpinq.sources.files import ran
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.tuples import TupleReader, held_frames
 

@@ -20,8 +20,7 @@ from wpinq.core.records.reader import Reader, listed, wanted
 from wpinq.core.records.schema import Column, Kind
 from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns, chosen
-from wpinq.sources.files import File, Files
-from wpinq.sources.readers import FileReader
+from wpinq.sources.files import File, FileReader, Files
 
 if TYPE_CHECKING:
     from wpinq.sources.tables.ipc import ArrowReader

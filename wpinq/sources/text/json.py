@@ -19,7 +19,7 @@ from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns, named
 from wpinq.sources.files import Files
 from wpinq.sources.text.csv import TextReader
-from wpinq.sources.text.lines import Block, as_lines
+from wpinq.sources.text.grammar import Block, as_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from wpinq.apps.cli.check import check as check_command
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.check import check
-from wpinq.sources.columns import parse_columns
+from wpinq.sources.form import parse_columns
 from wpinq.sources.report import NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8
 from wpinq.sources.text import grammar
 

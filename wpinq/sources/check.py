@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from wpinq.core.records import canonical
-from wpinq.core.records import python as objects
+from wpinq.core.records import kinds as objects
 from wpinq.core.records import text as convert
 from wpinq.core.records.reader import Reader
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
-from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.databases.duckdb import DuckDbReader
 from wpinq.sources.files import reading
-from wpinq.sources.form import Words
+from wpinq.sources.form import PAIR, Columns, Words, named
 from wpinq.sources.report import FORM, FORM_JSON, LOST, NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8, Report
 from wpinq.sources.tables.arrays import public_kind
 from wpinq.sources.tables.arrow import TableReader, column_of

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.open import placed
 from wpinq.errors import LedgerError
 
 FILES = ("", ".head", ".secret", ".lock")
@@ -61,3 +62,10 @@ def insist_that_alice_is_in_no_message(use: Callable[[], Ledger]) -> None:
         assert "alice" not in str(error).lower()
         assert error.__suppress_context__ or error.__context__ is None
         error = error.__cause__
+
+
+def killed_while_made(path: Path) -> None:
+    """Leave a ledger as a process leaves it that is killed before its first row: the files are there, with no row."""
+    store, secret = placed(path, None, new=True)
+    with store.locked(secret) as pages:
+        assert pages.last == 0

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from ledger.files import beside
+from ledger.files import beside, killed_while_made
 
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
@@ -51,8 +51,9 @@ import os, pathlib, signal, sys
 from fractions import Fraction
 from wpinq.core.ledger import secret
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger import file
 from wpinq.core.ledger import chain
+from wpinq.core.ledger import file
+from wpinq.core.ledger import ledger
 
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -71,21 +72,46 @@ chain.write_head = trace("head", chain.write_head)
 secret.Secret.keep = trace("secret", secret.Secret.keep)
 os.replace = trace("replace", os.replace)
 os.link = trace("link", os.link)
+ledger.opening = trace("opening", ledger.opening)
 Ledger.open(pathlib.Path(sys.argv[1]), name="views", unit="record", budget=Fraction(1))
 """
 
 
 @pytest.mark.parametrize("step", ["before head", "after head", "before secret", "after secret", "before link",
-                                  "after link", "before replace", "after replace"])  # fmt: skip
+                                  "after link", "before replace", "after replace", "before opening",
+                                  "after opening"])  # fmt: skip
 def test_killed_while_it_begins_it_begins_again(step: str, place: Path, opened: Open, spend) -> None:
     paths = os.pathsep.join(sys.path)
     command = [sys.executable, "-c", KILLED, str(place), step]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, check=False)
     assert done.returncode == -signal.SIGKILL
+    assert not Ledger.exists(place), "who asks whether there is one gives its budget"
     ledger = opened()
-    assert ledger.remaining() == 1
+    assert Ledger.exists(place) and ledger.remaining() == 1
     spend(ledger, 1, "1")
     assert opened().remaining() == 0
+
+
+def test_a_ledger_whose_head_or_file_is_lost_is_there(place: Path, opened: Open, spend) -> None:
+    """So that it is refused, and not begun anew."""
+    spend(opened(), 1, "1")
+    for end in ("", ".head"):
+        kept = beside(place, end).read_bytes()
+        beside(place, end).unlink()
+        assert Ledger.exists(place)
+        with pytest.raises(LedgerError, match="put"):
+            Ledger.existing(place)
+        beside(place, end).write_bytes(kept)
+    assert opened().remaining() == 0
+
+
+def test_where_a_ledger_was_only_made_its_curator_is_told_to_open_it(place: Path, opened: Open) -> None:
+    killed_while_made(place)
+    with pytest.raises(LedgerError, match="holds nothing yet"):
+        Ledger.existing(place)
+    with pytest.raises(LedgerError, match="a new ledger needs a budget"):
+        opened(budget=None)
+    assert opened().remaining() == 1
 
 
 def test_many_that_begin_at_once_begin_one(place: Path, opened: Open) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from depth import deep
 from ledger import test_begin, test_ledger, test_together
+from ledger.files import killed_while_made
 
 from wpinq.core.ledger import Change, Charge, Cost, Ledger, charge_all
 from wpinq.core.ledger.address import Address, ledger_path
@@ -252,3 +253,12 @@ def test_a_user_who_may_not_is_refused_in_one_line(opened: Open, spend: Spend, u
     assert spend(mine, 2), "these rights are enough"
     mine.change(Change("periods", "site 2026", "{}"))
     assert opened(ledger_path(url)).spent()[0] == Fraction(2, 10)
+
+
+def test_killed_while_it_was_made_it_is_made_again(place: Path, opened: Open) -> None:
+    assert not Ledger.exists(place)
+    killed_while_made(place)
+    assert not Ledger.exists(place), "who asks whether there is one gives its budget"
+    with pytest.raises(LedgerError, match="holds nothing yet"):
+        Ledger.existing(place)
+    assert opened().remaining() == 1 and Ledger.exists(place)

@@ -9,6 +9,7 @@ import polars as pl
 import processes
 import pytest
 from depth import deep
+from ledger.files import killed_while_made
 from typer.testing import CliRunner
 
 from wpinq.apps.cli.app import app
@@ -84,6 +85,13 @@ def test_each_hour_is_published_when_the_clock_has_closed_it(site):
     assert site.look("12:01") == [("2026-11-21T11", "published")]  # nobody came, and that is published too
     assert site.out() == {"09": {"/a": 3, "/b": 0}, "10": {"/a": 0, "/b": 2}, "11": {"/a": 0, "/b": 0}}
     assert site.release.verify("2026-11-21T10") == []
+
+
+def test_killed_while_its_ledger_was_made_it_goes_on(site):
+    killed_while_made(site.home / "ledger")
+    site.viewed(("/a", "09:10"))
+    assert site.look("10:01") == [("2026-11-21T09", "published")]
+    assert site.out() == {"09": {"/a": 1, "/b": 0}}
 
 
 def test_no_record_opens_or_closes_a_period(site):

@@ -14,6 +14,7 @@ from unittest.mock import patch
 import polars as pl
 import processes
 import pytest
+from ledger.files import killed_while_made
 
 from wpinq.apps.publish import BusyError, ChangedError, HeldError, Release
 from wpinq.core import kernels
@@ -85,6 +86,14 @@ def test_a_period_is_published_once_and_verified(tmp_path):
 
 
 @pytest.mark.skipif(kernels.LIB is None, reason="without compiled kernels nothing is indexed")
+def test_killed_while_its_ledger_was_made_it_is_planned_and_published(tmp_path):
+    wrote(tmp_path, 21)
+    killed_while_made(tmp_path / "ledger")
+    assert "There is no ledger yet" in release(tmp_path).budget_line()
+    assert [one.name for one in release(tmp_path).plan().questions] == ["views"]
+    assert release(tmp_path).run().done == "published"
+
+
 def test_two_questions_about_people_of_a_period_share_a_pass_and_verify_takes_none_of_it(tmp_path):
     """They are of the same records by person; a check bounds people anew for each, from the source."""
     wrote(tmp_path, 21)

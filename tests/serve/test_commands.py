@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from ledger.files import killed_while_made
 from serving import serving, written
 
 from examples import sample
@@ -50,6 +51,15 @@ def test_a_cap_before_the_first_start_says_to_start_the_server(tmp_path, capsys)
     assert main(["token", "make", place, "ann", "--cap", "1"]) == 2
     said = capsys.readouterr()
     assert f"start the server once, which makes it: wpinq serve {place}" in said.err and not said.out
+
+
+def test_killed_while_its_ledger_was_made_it_starts_again(tmp_path, capsys):
+    place = str(written(tmp_path) / "site.toml")
+    killed_while_made(tmp_path / "ledger")
+    assert main(["token", "make", place, "ann", "--cap", "1"]) == 2
+    assert "start the server once" in capsys.readouterr().err
+    with serving(tmp_path) as site:
+        assert site.ask(site.token(), "GET", "/api/budget").status == 200
 
 
 @pytest.mark.parametrize(

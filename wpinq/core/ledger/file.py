@@ -100,6 +100,13 @@ class FileStore:
         return not self.path.exists() and not self._head.exists()
 
     @property
+    def begun(self) -> bool:
+        """Whether it has a row, by its head: one whose making was killed has none, and is made again."""
+        with self._trouble():
+            number = self._number()
+            return self.path.exists() if number is None else number > 0
+
+    @property
     def foreign(self) -> bool:
         """Whether the file is of another kind, and never was a ledger."""
         if self._head.exists():
@@ -130,7 +137,7 @@ class FileStore:
         """
         with self._trouble(), self._held():
             stored = self._secret.exists()
-            if secret_given is None and not stored and self._begun():
+            if secret_given is None and not stored and not self.path.exists() and self._number() == 0:
                 self._head.unlink()
             if self.fresh:
                 if secret_given is None and stored:
@@ -149,9 +156,11 @@ class FileStore:
                 )
             return secret_given or Secret.load(self._secret)
 
-    def _begun(self) -> bool:
-        """Whether there is the head of an empty chain, and no ledger."""
-        return not self.path.exists() and self._head.exists() and chain.read_head(self._head).number == 0
+    def _number(self) -> int | None:
+        """The number of the last row, by the head; None where there is no head."""
+        with suppress(FileNotFoundError):
+            return chain.read_head(self._head).number
+        return None
 
     @contextmanager
     def locked(self, secret: Secret) -> Iterator[Pages]:

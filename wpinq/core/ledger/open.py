@@ -188,12 +188,12 @@ def store_at(path: Path) -> FileStore | PostgresStore:
 
 
 def ledger_exists(path: Path) -> bool:
-    """Whether there is a ledger.
+    """Whether there is a ledger that was opened; one whose making was killed before that still needs its budget.
 
     Raises:
-        LedgerError: The server of one in a database cannot be asked.
+        LedgerError: It is damaged, or the server of one in a database cannot be asked.
     """
-    return path.exists() if address_of(path) is None else not store_at(path).fresh
+    return store_at(path).begun
 
 
 def check_place(path: Path) -> None:

@@ -78,6 +78,18 @@ class PostgresStore:
             return self._anchor.seen() is None and not server.tables(connection, self._address.schema)
 
     @property
+    def begun(self) -> bool:
+        """Whether it has a row, by its head: one whose making was killed has none, and is made again."""
+        with self._trouble(), self._connected() as connection:
+            seen = self._anchor.seen()
+            if seen is not None and seen.number:
+                return True
+            if not server.tables(connection, self._address.schema):
+                return seen is not None
+            last = f"SELECT max(number) FROM {self._address.schema}.head"  # noqa: S608  a name of ours
+            return connection.execute(last).fetchone() != (0,)
+
+    @property
     def foreign(self) -> bool:
         """Never: what is in its schema and is no ledger is refused."""
         return False

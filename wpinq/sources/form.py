@@ -238,9 +238,7 @@ def declared_form(**words: Unpack[Words]) -> Form:
     """
     form = Form(**words)
     if form.tz is not None:
-        from wpinq.sources.zoned import check_zone
-
-        check_zone(form.tz)
+        _check_zone(form.tz)
     return form
 
 
@@ -261,3 +259,17 @@ _MEANT = {
     "encoding": "it is for CSV files",
     "table": "it is for DuckDB and SQLite files",
 }
+
+
+def _check_zone(zone: str) -> None:
+    """Refuse what is no time zone.
+
+    Raises:
+        SourceError: It is none that Polars knows.
+    """
+    import polars as pl
+
+    try:
+        pl.select(pl.lit(0).cast(pl.Datetime("us", "UTC")).dt.convert_time_zone(zone))
+    except Exception:  # noqa: BLE001  it fails in several ways
+        raise SourceError(f"tz={zone!r} is no time zone; write one such as 'Europe/Amsterdam' or 'UTC'.") from None

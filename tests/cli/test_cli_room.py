@@ -83,7 +83,7 @@ def test_a_file_that_fails_after_the_charge_says_so_too(wpinq, views, tmp_path, 
 
     words = ("degrees", views, "--of", "page", "--budget", 1, "--json", tmp_path / "out.json")
     with monkeypatch.context() as patch:
-        patch.setattr("wpinq.postprocess.degrees.synthesis.writers.appearing", full)
+        patch.setattr("wpinq.storage.appearing", full)
         line = wpinq(*words).refused()
     assert "No space left on device" in line
     assert "what was charged stays charged" in line

@@ -12,9 +12,7 @@ from wpinq.lazy import late
 if TYPE_CHECKING:
     from wpinq.core.engines import engine_name
     from wpinq.core.engines.job import Engine, Job
-    from wpinq.core.engines.reference import run_reference, weigh
     from wpinq.core.engines.shuffle.worker import serve_tasks
-    from wpinq.core.functions.admit import GROWTH
     from wpinq.core.functions.bind import bind
     from wpinq.core.functions.function import Function
     from wpinq.core.functions.isolate import dropping
@@ -40,28 +38,25 @@ if TYPE_CHECKING:
     from wpinq.core.operators.contribution.contributions import contributions
     from wpinq.core.operators.keys import keyed
     from wpinq.core.plan.dataset import DataSet
-    from wpinq.core.plan.forms import Where
     from wpinq.core.plan.node import Node, Source, fingerprints, rewrite, sources, steps
     from wpinq.core.plan.phrase import biases
-    from wpinq.core.plan.stability import times_moved
     from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
+    from wpinq.core.pricing.question_limits import check_limits
     from wpinq.core.records.bins import bin_blocks, bin_frame
     from wpinq.core.records.clocks import instant_of
     from wpinq.core.records.kinds import declared_kinds
     from wpinq.core.records.reader import Reader
     from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
     from wpinq.core.records.text import parse_column
-    from wpinq.core.runs.chosen_rows import ChosenRows, columns_after, columns_read
+    from wpinq.core.runs.chosen_rows import ChosenRows, columns_read
     from wpinq.core.runs.run import settle
 
 _HOMES = {
     "core.engines": "engine_name",
     "core.engines.job": "Engine Job",
-    "core.engines.reference": "run_reference weigh",
     "core.engines.shuffle.worker": "serve_tasks",
     "core.functions.bind": "bind",
     "core.functions.function": "Function",
-    "core.functions.admit": "GROWTH",
     "core.functions.isolate": "dropping",
     "core.functions.tree": "question_size total_size",
     "core.functions.sql.calls": "listed",
@@ -86,17 +81,16 @@ _HOMES = {
     "core.operators.keys": "keyed",
     "core.plan.phrase": "biases",
     "core.plan.dataset": "DataSet",
-    "core.plan.forms": "Where",
     "core.plan.node": "Node Source fingerprints rewrite sources steps",
-    "core.plan.stability": "times_moved",
     "core.pricing.privacy_cost": "GAUSSIAN Terms",
+    "core.pricing.question_limits": "check_limits",
     "core.records.bins": "bin_blocks bin_frame",
     "core.records.clocks": "instant_of",
     "core.records.kinds": "declared_kinds",
     "core.records.reader": "Reader",
     "core.records.schema": "Column Kind Schema in_columns polars_type",
     "core.records.text": "parse_column",
-    "core.runs.chosen_rows": "ChosenRows columns_after columns_read",
+    "core.runs.chosen_rows": "ChosenRows columns_read",
     "core.runs.run": "settle",
 }
 """For each file of the core, the names of it that programs use."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,8 @@ from wpinq.core.plan.node import Node, Source
 from wpinq.core.plan.unit import Choice, Unit
 from wpinq.core.pricing.recharge import REPEATS, reply
 from wpinq.core.state.memory import LIMIT
-from wpinq.errors import ChangedError, LedgerError, PlanError
+from wpinq.errors import ChangedError, LedgerError, PlanError, redacted
 from wpinq.exact import Amount
-from wpinq.failures import redacted
 from wpinq.sources import Columns, open_source
 from wpinq.sources.form import Words, declared_form
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 
 WORD = NAME | NOTHING
+LIMITLESS = Fraction(10**12)
+"""A budget that no question spends, for rehearsals that only look at costs."""
 
 
 @takes(

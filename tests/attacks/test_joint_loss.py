@@ -13,8 +13,7 @@ import pytest
 from depth import deeper, often, thin
 
 import wpinq
-from wpinq.core.ledger.charge import costs_of
-from wpinq.core.ledger.cost import Composition
+from wpinq.core.ledger.cost import Composition, costs_of
 from wpinq.core.ledger.renyi import rate
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements.continual import EveryEpoch

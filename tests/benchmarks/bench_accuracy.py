@@ -23,7 +23,7 @@ from flags import flags
 
 from wpinq.degrees.observed import observe_corner
 from wpinq.postprocess.degrees.distance import volume
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior.evidence import Cornered
 from wpinq.postprocess.degrees.posterior.horizon import margin
 from wpinq.postprocess.degrees.reconcile import nondecreasing, reconcile

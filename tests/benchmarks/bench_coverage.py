@@ -23,7 +23,7 @@ import wpinq
 from wpinq import aggregates
 from wpinq.degrees.observed import observe_corner
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior.evidence import Cornered
 
 TRUTHS: dict[str, Callable[[np.ndarray], float]] = {

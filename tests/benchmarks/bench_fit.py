@@ -18,7 +18,7 @@ import numpy as np
 from flags import flags
 
 from wpinq.core import kernels
-from wpinq.postprocess.degrees.paths.path import conjugate, shortest_path
+from wpinq.postprocess.degrees.path import conjugate, shortest_path
 from wpinq.postprocess.degrees.posterior.curves import quantiles
 from wpinq.postprocess.degrees.reconcile import squares_path
 

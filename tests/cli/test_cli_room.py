@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from wpinq.apps.cli import outputs, room
+from wpinq.apps.cli import outputs, process
 
 
 def ended(views, *, low=None, **streams):
@@ -47,14 +47,14 @@ def test_a_limit_that_is_too_low_is_told_before_a_charge(views):
 ])  # fmt: skip
 def test_each_limit_has_its_words(wpinq, views, monkeypatch, which, soft, said):
     real = resource.getrlimit
-    monkeypatch.setattr(room.resource, "getrlimit", lambda one: (soft, soft) if one == which else real(one))
+    monkeypatch.setattr(process.resource, "getrlimit", lambda one: (soft, soft) if one == which else real(one))
     assert said in wpinq("degrees", views, "--of", "page", "--budget", 1).refused()
 
 
 @pytest.mark.parametrize("how", ["closed", "read"])
 def test_a_standard_output_that_is_none_is_told_before_a_charge(wpinq, views, monkeypatch, how):
     mode = partial(os.stat, "/nowhere") if how == "closed" else lambda: os.O_RDONLY
-    monkeypatch.setattr(room, "_mode", lambda _: mode())
+    monkeypatch.setattr(process, "_mode", lambda _: mode())
     line = wpinq("degrees", views, "--of", "page", "--budget", 1).refused()
     assert "standard output is closed" in line if how == "closed" else "cannot be written to" in line
     assert not views.with_name("views.csv.ledger").exists()

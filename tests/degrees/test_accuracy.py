@@ -17,7 +17,7 @@ from depth import thin
 
 import wpinq
 from wpinq.postprocess.degrees.distance import volume
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior.curves import quantiles
 from wpinq.postprocess.degrees.posterior.evidence import Cornered
 from wpinq.postprocess.degrees.reconcile import reconcile

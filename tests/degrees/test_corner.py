@@ -21,7 +21,7 @@ from wpinq.degrees.observed import observe_corner
 from wpinq.degrees.pipelines import CornerBin
 from wpinq.errors import BudgetError, ExactnessError, PlanError
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior import diagonal as durfee
 from wpinq.postprocess.degrees.posterior import law
 from wpinq.postprocess.degrees.posterior.evidence import Cornered

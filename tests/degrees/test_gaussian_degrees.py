@@ -15,7 +15,7 @@ from wpinq.degrees import release, volume
 from wpinq.degrees.observed import observe_corner
 from wpinq.errors import BudgetError, PlanError
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior.evidence import Cornered
 from wpinq.postprocess.degrees.posterior.law import half_width
 

@@ -242,7 +242,7 @@ def test_live_sources_stay_where_they_are():
 # ---- a new step or function must say whether it travels
 
 STAY = {
-    "Binary", "Linear", "Unary", "Where", "ByUnit", "Outputs",  # forms, which are no steps
+    "Binary", "Linear", "Unary", "Where", "ByUnit", "Outputs", "Slicing",  # forms, which are no steps
     "FirstOutputs", "FlatMap", "ShaveBy",  # functions of plain Python
     "First", "Slice", "Within", "Tap",  # of live sources, and of a run of this process alone
 }  # fmt: skip

@@ -16,7 +16,7 @@ from wpinq.core.engines import local, shards, threads
 from wpinq.core.engines.job import Job, Lowered
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.operators.resolution import fit_noise
-from wpinq.core.operators.slices import Thicknesses
+from wpinq.core.operators.shave_by import Thicknesses
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.shapes import Keyed
 from wpinq.core.records.batch import WEIGHT, Batch

@@ -31,7 +31,7 @@ from wpinq.core.operators.group_columns import GroupColumn, group_columns
 from wpinq.core.operators.look_up import LookUp
 from wpinq.core.operators.periods import Periods
 from wpinq.core.operators.resolution import Align, Coarse
-from wpinq.core.operators.slices import Thicknesses
+from wpinq.core.operators.shave_by import Thicknesses
 from wpinq.core.operators.window import Window
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source, fingerprints, steps

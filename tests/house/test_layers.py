@@ -11,7 +11,7 @@ PACKAGE = Path(wpinq.__file__).parent
 
 FLOORS = [
     {"apps", "errors", "kernels"},
-    {"arguments", "exact", "failures", "lazy", "progress", "storage", "records"},
+    {"arguments", "exact", "lazy", "progress", "storage", "records"},
     {"noise", "html", "functions", "ledger", "state"},
     {"plan", "postprocess", "sources"},
     {"operators", "engines"},
@@ -43,11 +43,11 @@ WALLS = {
     "postprocess": {"arguments", "errors", "exact", "html", "kernels", "progress", "storage"},
     "ledger": {"errors", "exact", "lazy", "records", "storage"},
     "functions": {"errors", "records"},
-    "engines": {"errors", "failures", "functions", "plan", "records", "state"},
+    "engines": {"errors", "functions", "plan", "records", "state"},
 }
 """Rooms that may import these others and no more, however low those lie. Post-processing never meets the ledger, the
 noise or an engine; the ledger knows no data; engines never know the budget."""
-BELOW = {"arguments", "errors", "exact", "failures", "lazy", "progress", "storage"}
+BELOW = {"arguments", "errors", "exact", "lazy", "progress", "storage"}
 """What the core stands on: tools that know nothing of data."""
 FACE = 65
 """Names of the core that programs use. Fewer are better, 60 at first; another one needs a reason."""

@@ -11,18 +11,18 @@ import pytest
 from depth import deep
 
 import wpinq
+from wpinq import progress
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.progress import bars
 from wpinq.testing import protected
 
 EVIL = '<script>alert(1)</script>&"'
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "things_that_count.ipynb"
 BAR = """
-from wpinq.progress import bars
-bars.BAR_DELAY = 0
-shown = bars._Cell("<b>reading</b>", 10)
+from wpinq import progress
+progress.BAR_DELAY = 0
+shown = progress._Cell("<b>reading</b>", 10)
 shown.update(5)
-with bars.bar("reading", 10) as update:
+with progress.bar("reading", 10) as update:
     update(10)
 """
 
@@ -97,8 +97,8 @@ def test_a_bar_is_shown_in_a_notebook_in_percents(monkeypatch):
     fake = SimpleNamespace(HTML=str, display=lambda first, display_id: shown.append(first) or handle)
     monkeypatch.setitem(sys.modules, "IPython.display", fake)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1)))
-    monkeypatch.setattr(bars, "BAR_DELAY", -1)
-    with bars.bar("<reading>", 1000) as update:
+    monkeypatch.setattr(progress, "BAR_DELAY", -1)
+    with progress.bar("<reading>", 1000) as update:
         for _ in range(10):
             update(1)
         update(500)
@@ -109,7 +109,7 @@ def test_a_bar_is_shown_in_a_notebook_in_percents(monkeypatch):
 def test_a_terminal_of_ipython_is_no_notebook(monkeypatch):
     for shell in (None, SimpleNamespace()):
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda shell=shell: shell))
-        with bars.bar("reading", 10) as update:
+        with progress.bar("reading", 10) as update:
             assert update is None
 
 

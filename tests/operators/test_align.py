@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import batch_of, distance, expected, protected, run_flow, same
 
 import wpinq
-from wpinq.core.functions.traced.columnar import VALUES
+from wpinq.core.functions.probes import VALUES
 from wpinq.core.operators.resolution import (
     DITHER_STABILITY,
     GRID,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from wpinq.core import kernels
 from wpinq.errors import PlanError
-from wpinq.postprocess.degrees.paths import path
-from wpinq.postprocess.degrees.paths.corridor import lower, upper
+from wpinq.postprocess.degrees import path
+from wpinq.postprocess.degrees.path import lower, upper
 
 SCALES = [(1, 1), (10, 10), (1, 3), (3, 1), (2, 3), (10, 7), (1, 100), (100, 1)]
 

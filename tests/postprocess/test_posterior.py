@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wpinq.errors import PlanError
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior import curves as posterior
 from wpinq.postprocess.degrees.reconcile import reconcile
 

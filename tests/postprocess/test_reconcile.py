@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from wpinq.errors import PlanError
 from wpinq.postprocess.degrees import distance
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior import evidence, horizon
 from wpinq.postprocess.degrees.posterior.curves import quantiles
 from wpinq.postprocess.degrees.reconcile import reconcile

@@ -13,7 +13,7 @@ from depth import deep, deeper, often
 
 from wpinq.errors import PlanError
 from wpinq.postprocess.degrees.distance import volume
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior import smooth
 from wpinq.postprocess.degrees.posterior.smooth import SmoothPosterior, Trend
 from wpinq.postprocess.degrees.reconcile import reconcile

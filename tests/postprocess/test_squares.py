@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from wpinq.postprocess.degrees import reconcile
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 
 
 def cost(v, h, heights, scales):

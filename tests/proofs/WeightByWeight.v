@@ -15,7 +15,7 @@ Proof.
   - intros x w s G. etransitivity; [apply dist_one|]. unfold grows in G. lia.
 Qed.
 
-(** core/operators/shave.py, [_sliced]: [cut] takes slices off what is left; a thickness is at least one unit, so there are
+(** core/operators/slices.py, [sliced]: [cut] takes slices off what is left; a thickness is at least one unit, so there are
     no more slices than units. The last thickness repeats. *)
 Definition thick (thickness : list Z) (index : nat) : Z := nth (Nat.min index (length thickness - 1)) thickness 1.
 

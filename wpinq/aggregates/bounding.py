@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from wpinq.aggregates.groups import Groups
-from wpinq.aggregates.keywords import LEVEL
 from wpinq.aggregates.rank_aim import RankAim
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.arguments import COLLECTION, takes
+from wpinq.core.measurements.provenance import LEVEL
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import ByUnit, Whole

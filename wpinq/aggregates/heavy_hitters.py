@@ -53,9 +53,8 @@ from wpinq.core.records.identity import identities
 from wpinq.core.records.kinds import codes, joined_codes, read
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.runs.epochs import answered_from
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, redacted
 from wpinq.exact import Amount, decimal, positive
-from wpinq.failures import redacted
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, TypeAlias
 
+from wpinq.core.measurements.provenance import LEVEL
 from wpinq.core.pricing.privacy_cost import LAPLACE, Terms
 from wpinq.exact import Amount
 
 Bounds: TypeAlias = "tuple[Amount, Amount]"
 """The least and the largest number, which do not depend on the data."""
-
-LEVEL = Fraction(95, 100)
-"""The default probability with which an interval holds the truth."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.groups import groups
-from wpinq.aggregates.keywords import LEVEL, Bounds, Options
+from wpinq.aggregates.keywords import Bounds, Options
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.rank_aim import RankAim
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
@@ -19,6 +19,7 @@ from wpinq.aggregates.scale import Cells, FineCells, Grid, Magnitudes, Scale, li
 from wpinq.aggregates.utility import Aim, ExtremeAim, Terms
 from wpinq.arguments import FLAG, NAME, NAMES, NOTHING, takes
 from wpinq.core.measurements.answer import Answer
+from wpinq.core.measurements.provenance import LEVEL
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import USUAL, Amount, decimal, exact, positive

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.moments import Moments
-from wpinq.core.measurements.answer import LEVEL, Answer
+from wpinq.core.measurements.answer import Answer
+from wpinq.core.measurements.provenance import LEVEL
 from wpinq.core.pricing.quote import Quote
 
 if TYPE_CHECKING:

@@ -37,9 +37,8 @@ from wpinq.core.pricing.sensitivity import l1_sensitivity
 from wpinq.core.records.identity import integer_identities
 from wpinq.core.records.schema import Kind
 from wpinq.core.runs.epochs import answered_from, log_of
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, redacted
 from wpinq.exact import Amount, exact, positive
-from wpinq.failures import redacted
 
 if TYPE_CHECKING:
     from wpinq.core.plan.node import Builder

@@ -42,8 +42,7 @@ from wpinq.core.records.schema import Schema, in_columns
 from wpinq.core.records.weights import CAPACITY
 from wpinq.core.runs.epochs import answered_from
 from wpinq.core.state.histogram import Histogram
-from wpinq.errors import ExactnessError, PlanError
-from wpinq.failures import redacted
+from wpinq.errors import ExactnessError, PlanError, redacted
 
 
 class QueryCost(NamedTuple):

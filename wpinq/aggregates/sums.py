@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from wpinq.aggregates.groups import Groups, groups
-from wpinq.aggregates.keywords import LEVEL, Bounds, Options
+from wpinq.aggregates.keywords import Bounds, Options
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ratios import BinNoise, Floats, Range
@@ -32,7 +32,7 @@ from wpinq.aggregates.scale import Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, WHOLE, require, takes
 from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.measure import quote_terms
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.provenance import LEVEL, About
 from wpinq.core.noise.accuracy import level_of_each
 from wpinq.core.operators.distinct import distinct
 from wpinq.core.operators.map import choose

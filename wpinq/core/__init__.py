@@ -24,16 +24,14 @@ if TYPE_CHECKING:
     from wpinq.core.ledger.accountant import Entry
     from wpinq.core.ledger.budget import Allowance, allowances, caps, code_of_row, left_line
     from wpinq.core.ledger.chain import Change
-    from wpinq.core.ledger.charge import Charge
-    from wpinq.core.ledger.cost import Composition, write_amount
+    from wpinq.core.ledger.cost import Charge, Composition, write_amount
     from wpinq.core.ledger.file import ENDS
     from wpinq.core.ledger.ledger import Ledger
     from wpinq.core.ledger.open import Asked
     from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
     from wpinq.core.ledger.renyi import epsilon_of
     from wpinq.core.ledger.versions import rendered, version_label
-    from wpinq.core.measurements.answer import LEVEL
-    from wpinq.core.measurements.provenance import About
+    from wpinq.core.measurements.provenance import LEVEL, About
     from wpinq.core.measurements.query import ChargedQuery, charge, commit
     from wpinq.core.operators.contribution.contributions import contributions
     from wpinq.core.operators.keys import keyed
@@ -66,16 +64,14 @@ _HOMES = {
     "core.ledger.accountant": "Entry",
     "core.ledger.budget": "Allowance allowances caps code_of_row left_line",
     "core.ledger.chain": "Change",
-    "core.ledger.charge": "Charge",
-    "core.ledger.cost": "Composition write_amount",
+    "core.ledger.cost": "Charge Composition write_amount",
     "core.ledger.file": "ENDS",
     "core.ledger.ledger": "Ledger",
     "core.ledger.open": "Asked",
     "core.ledger.privacy_filter": "PURE Promise RENYI RHO",
     "core.ledger.renyi": "epsilon_of",
     "core.ledger.versions": "rendered version_label",
-    "core.measurements.answer": "LEVEL",
-    "core.measurements.provenance": "About",
+    "core.measurements.provenance": "About LEVEL",
     "core.measurements.query": "ChargedQuery charge commit",
     "core.operators.contribution.contributions": "contributions",
     "core.operators.keys": "keyed",

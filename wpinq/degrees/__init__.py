@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.degrees.release import release
 from wpinq.lazy import late
-from wpinq.postprocess.degrees.distance import earth_movers, kolmogorov_smirnov, volume
-from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.degrees.reconcile import reconcile
 
 if TYPE_CHECKING:
     from wpinq.degrees.hierarchy import Hierarchy
+    from wpinq.postprocess.degrees.distance import earth_movers, kolmogorov_smirnov, volume
+    from wpinq.postprocess.degrees.fit import Fit
+    from wpinq.postprocess.degrees.reconcile import reconcile
     from wpinq.postprocess.degrees.synthesis.synthesize import to_networkx
 
 __all__ = [
@@ -30,6 +30,11 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = late(
-        __name__, {"degrees.hierarchy": "Hierarchy", "postprocess.degrees.synthesis.synthesize": "to_networkx"}
-    )
+    _HOMES = {
+        "degrees.hierarchy": "Hierarchy",
+        "postprocess.degrees.distance": "earth_movers kolmogorov_smirnov volume",
+        "postprocess.degrees.fit": "Fit",
+        "postprocess.degrees.reconcile": "reconcile",
+        "postprocess.degrees.synthesis.synthesize": "to_networkx",
+    }
+    __getattr__ = late(__name__, _HOMES)

@@ -31,8 +31,7 @@ from wpinq.core.state.histogram import Histogram
 from wpinq.distributed.data import travels
 from wpinq.distributed.plans import plans_to_json
 from wpinq.distributed.spark_tasks import OTHERS, ROW, SUM, begun, sums_to_json, version_of, work
-from wpinq.errors import ChangedError, EngineError, PlanError, installed, needs
-from wpinq.failures import redacted
+from wpinq.errors import ChangedError, EngineError, PlanError, installed, needs, redacted
 from wpinq.sources.tables.spark import SparkReader
 
 if TYPE_CHECKING:

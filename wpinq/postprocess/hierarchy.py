@@ -21,8 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.postprocess.degrees.paths.corridor import Ints
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import Ints, conjugate
 
 
 def imposed(parent: Ints, children: Sequence[Ints], distinct: Sequence[float]) -> list[Ints]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wpinq.errors import SourceError
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.style import BAND, FAINT, FITTED, GRID, INK, NOISY, TRUE
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 import polars as pl
 
-from wpinq.core.functions.binding import named as uniquely
+from wpinq.core.functions.function import named as uniquely
 from wpinq.core.functions.tree import col, lit
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.plan.node import sources

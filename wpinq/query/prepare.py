@@ -14,7 +14,7 @@ from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from wpinq.collection import Collection
-from wpinq.core.functions.binding import named as uniquely
+from wpinq.core.functions.function import named as uniquely
 from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.tree import col, question_size
 from wpinq.core.operators.filter import after_bound

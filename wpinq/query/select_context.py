@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from wpinq.collection import Collection
-from wpinq.core.functions.binding import named as uniquely
+from wpinq.core.functions.function import named as uniquely
 from wpinq.core.functions.sql.terms import Term, shown, whole_number
 from wpinq.core.functions.tree import Node, copied, lit
 from wpinq.core.records.schema import Kind, polars_type

@@ -20,8 +20,7 @@ from wpinq.core.plan.node import Node
 from wpinq.core.records.log import Epoch
 from wpinq.core.runs.compaction import covers, merge, mergeable
 from wpinq.core.runs.timeline import Timeline
-from wpinq.errors import EngineError, PlanError, SourceError
-from wpinq.failures import redacted
+from wpinq.errors import EngineError, PlanError, SourceError, redacted
 from wpinq.sources.form import Words
 from wpinq.streaming.epoch_store import EpochStore
 from wpinq.streaming.file_tail import Growing

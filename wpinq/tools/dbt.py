@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.duckdb.plugins import BasePlugin
 
 from wpinq.core.plan.unit import users
-from wpinq.errors import PlanError
-from wpinq.failures import redacted
+from wpinq.errors import PlanError, redacted
 from wpinq.protection import protect
 from wpinq.query.answer import sql
 

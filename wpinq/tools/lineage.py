@@ -19,8 +19,7 @@ from openlineage.client.facet_v2 import RunFacet, error_message_run, nominal_tim
 from openlineage.client.uuid import generate_new_uuid
 
 from wpinq.apps.publish import Outcome, Release
-from wpinq.errors import WpinqError
-from wpinq.failures import redacted
+from wpinq.errors import WpinqError, redacted
 
 PRODUCER = "urn:wpinq"
 NAMESPACE = "wpinq"

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from wpinq.apps.publish import Release
-from wpinq.failures import redacted
+from wpinq.errors import redacted
 
 
 def published(release: Release, period: str, *, openlineage: bool) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from attacks.fuzz.plant import Plant
 from attacks.fuzz.shapes import Texts
 
 import wpinq
-from wpinq.core.functions.sql import operators
+from wpinq.core.functions.sql.bind import RULES
 from wpinq.core.functions.sql.terms import Term
 from wpinq.errors import WpinqError
 from wpinq.query import frames as framed
@@ -372,13 +372,13 @@ def judge(case: Case) -> list[str]:
 
 def nulls_equal() -> list[Any]:
     """NULL = NULL is true."""
-    known, real = operators.RULES["EQ"]
+    known, real = RULES["EQ"]
 
     def equal(translator: Any, node: Any) -> Term:
         term: Term = real(translator, node)
         return Term(term.value.fill_null(value=True), term.kind, "")
 
-    return [patch.dict(operators.RULES, {"EQ": (known, equal)})]
+    return [patch.dict(RULES, {"EQ": (known, equal)})]
 
 
 def no_peers() -> list[Any]:

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from wpinq.apps.cli.interrupt import STOPPED
+from wpinq.apps.cli.process import STOPPED
 
 YOUNG = 200_000
 """Objects that a command makes before they are looked through: its modules make nearly all, and none is garbage."""

@@ -74,7 +74,7 @@ def audit(
         if path is not None:
             raise PlanError(f"audit {option}: goes with --self; --out writes what is found in a dataflow.")
     from wpinq.apps.cli.outputs import check_outputs, write_text
-    from wpinq.progress.bars import bar
+    from wpinq.progress import bar
     from wpinq.testing import auditing
 
     data.insist_on_a_number()
@@ -101,7 +101,7 @@ def audit(
 def _wpinq(minutes: float, json: Path | None, html: Path | None) -> None:
     """Audit the package itself, and end with 1 where something is wrong or a planted fault was not found."""
     from wpinq.apps.cli.outputs import check_outputs, write_text
-    from wpinq.progress.bars import bar
+    from wpinq.progress import bar
     from wpinq.testing.checks import run
 
     check_outputs({"--json": (json, (".json",)), "--html": (html, (".html",))})

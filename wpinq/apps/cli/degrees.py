@@ -14,8 +14,8 @@ import typer
 from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.errors import say
 from wpinq.apps.cli.inputs import Input
-from wpinq.apps.cli.outputs import check_outputs, write_json
-from wpinq.errors import ExactnessError, needs
+from wpinq.apps.cli.outputs import check_fit, write_json
+from wpinq.errors import ExactnessError
 from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
@@ -112,14 +112,8 @@ def degrees(
 
     What is protected is one record, or with --unit one person: then the degrees are those of the records that are kept.
     """
-    from wpinq.postprocess.degrees.synthesis.writers import WRITERS
-    from wpinq.postprocess.style import SUFFIXES
-
     terms, share = terms_of(budget, rho), share_of(split, method, prior)
-    outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
-    if plot is not None:
-        needs("plot", "--plot")
-    check_outputs(outputs, data.files())
+    written = check_fit(json, plot, synthesize, data.files())
     schema = data.limitless()._node.schema
     pair = (next((name for name in schema.names if name != of), "user"), schema[of].name)
 
@@ -130,7 +124,7 @@ def degrees(
         release.fit.plot(plot)
     if synthesize is not None:
         _synthesize(release.fit, synthesize, pair)
-    _show(release, [path for path, _ in outputs.values() if path is not None])
+    _show(release, written)
 
 
 def terms_of(budget: str | None, rho: str | None) -> Terms:

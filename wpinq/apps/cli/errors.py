@@ -19,8 +19,7 @@ from typing import Any
 
 import typer
 
-from wpinq.apps.cli.interrupt import STOPPED
-from wpinq.apps.cli.room import check_room, why
+from wpinq.apps.cli.process import STOPPED, check_room, why
 from wpinq.errors import WpinqError
 
 BAD, INTERRUPTED = 2, 130

@@ -10,7 +10,7 @@ import typer
 
 from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.inputs import Input
-from wpinq.apps.cli.outputs import check_outputs, write_json
+from wpinq.apps.cli.outputs import check_fit, write_json
 from wpinq.errors import PlanError, needs
 from wpinq.exact import decimal, positive
 
@@ -76,18 +76,13 @@ def graph(
     """
     from wpinq.errors import installed
     from wpinq.graphs import fit
-    from wpinq.postprocess.degrees.synthesis.writers import WRITERS
     from wpinq.postprocess.graphs.chain import ready
-    from wpinq.postprocess.style import SUFFIXES
 
     epsilon = positive(budget, "--budget")
-    outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     ready("wpinq graph")
     if not bipartite:
         needs("graphs", "wpinq graph")
-    if plot is not None:
-        needs("plot", "--plot")
-    check_outputs(outputs, data.files())
+    written = check_fit(json, plot, synthesize, data.files())
     if bipartite and mutual:
         raise PlanError("--mutual is of edges that both ends list; --bipartite has pairs. Leave one of them out.")
     if bipartite:
@@ -102,7 +97,7 @@ def graph(
     if synthesize is not None:
         first, second = edges._node.schema.names
         fitted.save(synthesize, (first, second))
-    show(edges, epsilon, fitted, [path for path, _ in outputs.values() if path is not None])
+    show(edges, epsilon, fitted, written)
 
 
 def measure(data: Input, epsilon: Fraction, *, mutual: bool, analyst: str | None) -> tuple[Collection, Any]:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.apps.scripts.script import LIMITLESS
 from wpinq.core import Kind
 from wpinq.errors import LedgerError, PlanError
 from wpinq.sources.columns import named, parse_columns
@@ -156,14 +155,14 @@ class Input:
         Raises:
             SourceError, PlanError: It cannot be read or protected so.
         """
-        import wpinq
+        from wpinq.protection import LIMITLESS, protect
 
         reader = self.reader()
         columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
         name = self.name or reader.name
         endless = budget is None and self.rho is None
         owner = None if self.through is None else self._owner.empty(budget, ledger)
-        made = wpinq.protect(
+        made = protect(
             [], columns=columns, name=name, unit=self._whom(owner), where=self.where, derive=self.derive or None,
             ledger=ledger,
             **({"rho": LIMITLESS, "delta": Fraction(999, 1000)} if endless else self.promise(budget)),
@@ -177,8 +176,10 @@ class Input:
             ledger: See `empty`.
             epsilons: Whether the budget is a sum of epsilons, and not a rho: noise is as wide as it is there.
         """
+        from wpinq.protection import LIMITLESS
+
         if epsilons:
-            return replace(self, rho=None, accounting=None, delta=Fraction(1, 2)).empty(Fraction(LIMITLESS), ledger)
+            return replace(self, rho=None, accounting=None, delta=Fraction(1, 2)).empty(LIMITLESS, ledger)
         return replace(self, rho=None, accounting=None).empty(None, ledger)
 
     @property
@@ -240,9 +241,8 @@ class Input:
         (data,) = sources(made._node)
         if data.ledger.made is None or self.words.get("format") is not None:
             return
-        from wpinq.sources.text.weblog import WebLogReader
-
-        if isinstance(getattr(data.reader, "reader", data.reader), WebLogReader):
+        files = getattr(getattr(data.reader, "reader", data.reader), "source", None)
+        if getattr(files, "form", None) == "log":
             say(
                 f"{self.source} is read as a log of a web server in the common or combined format, and other lines are "
                 "dropped; --format declares another format, and wpinq check tells how many lines fit."

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wpinq.apps.cli.interrupt import at_once
-from wpinq.apps.cli.room import why
+from wpinq.apps.cli.process import at_once, why
 from wpinq.errors import PlanError, needs
 from wpinq.exact import exact
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from wpinq.errors import SourceError
+from wpinq.errors import SourceError, needs
 
 ROOM = 1 << 20
 """Bytes that a disk must have left for what a command writes."""
@@ -37,6 +37,30 @@ def check_outputs(wanted: dict[str, tuple[Path | None, tuple[str, ...]]], keep: 
         if path.resolve() in taken:
             raise SourceError(f"{call}: would replace what is read, its ledger or another output; choose another name.")
         taken.add(path.resolve())
+
+
+def check_fit(json: Path | None, plot: Path | None, synthesize: Path | None, keep: Collection[Path]) -> list[Path]:
+    """Make sure that the files of a fit can be written: `--json`, `--plot`, `--synthesize`; see `check_outputs`.
+
+    Returns:
+        Those that were asked for.
+
+    Raises:
+        ExtraError: Nothing can draw here.
+        SourceError: One of them cannot be written; nothing was.
+    """
+    wanted: dict[str, tuple[Path | None, tuple[str, ...]]] = {"--json": (json, ())}
+    if plot is not None:
+        from wpinq.postprocess.style import SUFFIXES
+
+        needs("plot", "--plot")
+        wanted["--plot"] = plot, SUFFIXES
+    if synthesize is not None:
+        from wpinq.postprocess.degrees.synthesis.writers import WRITERS
+
+        wanted["--synthesize"] = synthesize, tuple(WRITERS)
+    check_outputs(wanted, keep)
+    return [path for path, _ in wanted.values() if path is not None]
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

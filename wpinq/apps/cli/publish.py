@@ -340,7 +340,7 @@ def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]
 def followed(release: Release, voice: Voice, *, once: bool, workers: int | None = None) -> bool:
     """Follow a stream until SIGTERM or an interrupt; whether the last look went well."""
     from wpinq.apps.cli.errors import say
-    from wpinq.apps.cli.interrupt import ending, interruptible
+    from wpinq.apps.cli.process import ending, interruptible
     from wpinq.apps.cli.stream import AGAIN
 
     stop, follower, last_error, well = threading.Event(), release.follow(workers), "", True

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from wpinq.apps.cli.errors import say
-from wpinq.apps.cli.interrupt import interruptible
-from wpinq.apps.scripts.script import LIMITLESS, Dataflow, Rehearsal, rehearsed
+from wpinq.apps.cli.process import interruptible
+from wpinq.apps.scripts.script import Dataflow, Rehearsal, rehearsed
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
 from wpinq.sources.columns import parse_columns
@@ -140,6 +140,7 @@ class Stream:
 
     def empty(self, data: Input, budget: Fraction | None) -> Live:
         """A source in memory that is protected alike, with a budget; without any there is no limit."""
+        from wpinq.protection import LIMITLESS
         from wpinq.streaming.source import live
 
         endless = budget is None and data.rho is None

@@ -27,7 +27,7 @@ import typer
 
 from wpinq.apps.cli.bins import ask
 from wpinq.apps.cli.errors import say
-from wpinq.apps.cli.interrupt import ending
+from wpinq.apps.cli.process import ending
 from wpinq.apps.scripts.script import Dataflow, chosen
 from wpinq.errors import PlanError, SourceError, needs
 from wpinq.storage import appearing

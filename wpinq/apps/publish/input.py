@@ -17,7 +17,7 @@ from wpinq.apps.publish.rows import PeriodSource, condition
 from wpinq.core import ChosenRows, Kind, Ledger, Reader, Schema, instant_of
 from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
-from wpinq.protection import protect
+from wpinq.protection import LIMITLESS, protect
 from wpinq.sources.kept import kept
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 TIMES = (Kind.TIME, Kind.INSTANT, Kind.DATE)
 FIRST = "1"
 """The version of a period's records that is charged for first."""
-LIMITLESS = 10**12
-"""The budget of records that are made up to show mistakes."""
 
 
 class Opening:

@@ -15,14 +15,10 @@ from wpinq.apps.remote.transport import Transport, as_json
 from wpinq.core import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
-from wpinq.protection import protect
+from wpinq.protection import LIMITLESS, protect
 
 if TYPE_CHECKING:
     from wpinq.postprocess.degrees.fit import Fit
-
-
-LIMITLESS = 10**12
-"""The budget of collections without records, in which only mistakes show."""
 
 
 def connect(url: str, token: str, *, timeout: float = 600) -> Connection:

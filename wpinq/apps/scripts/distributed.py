@@ -113,9 +113,10 @@ def rebuilt_from_script(message: Mapping[str, Any]) -> Job:
     """
     if "script" not in message:
         return rebuilt(message)
-    from wpinq.apps.scripts.script import LIMITLESS, load
+    from wpinq.apps.scripts.script import load
     from wpinq.collection import Collection
     from wpinq.core import Asked, Ledger
+    from wpinq.protection import LIMITLESS
 
     def lend(data: Mapping[str, Any]) -> Lent:
         lent = data_from_json(data)

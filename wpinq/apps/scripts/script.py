@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,8 +23,6 @@ Check: TypeAlias = "Callable[[Mapping[str, Measurement]], None]"
 
 _INSTALLED = Path(wpinq.__file__).with_name("dataflows")
 HOME = _INSTALLED if _INSTALLED.is_dir() else Path(wpinq.__file__).parents[1] / "dataflows"
-LIMITLESS = Fraction(10**12)
-"""The budget of a rehearsal that only looks at costs."""
 
 
 def load(name: str) -> Dataflow:

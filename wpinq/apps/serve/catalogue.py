@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq import Measurement
-from wpinq.apps.publish.input import LIMITLESS
 from wpinq.apps.publish.owners import CALL, hop, unit_of
 from wpinq.apps.scripts.script import load, rehearsed
 from wpinq.apps.serve.config import NAME, Config, Protected
 from wpinq.core import Kind, Ledger, rendered, settle, sources
 from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
-from wpinq.protection import protect
+from wpinq.protection import LIMITLESS, protect
 from wpinq.sources.owned import read_way
 
 if TYPE_CHECKING:

@@ -18,14 +18,13 @@ import msgspec
 
 from wpinq import Unit
 from wpinq.aggregates.quoted import expected_noise
-from wpinq.apps.publish.input import LIMITLESS
 from wpinq.apps.remote.pricing import priced, priced_sql
 from wpinq.apps.serve.catalogue import Catalogue, Opened
 from wpinq.apps.serve.config import Config, Protected
 from wpinq.apps.serve.questions import explained, quote_plan, quote_sql
 from wpinq.apps.serve.rehearsal import MEMORY, NO_MEMORY, SECONDS, Imagined, Line, Stage
 from wpinq.apps.serve.tokens import Grant
-from wpinq.protection import protect
+from wpinq.protection import LIMITLESS, protect
 from wpinq.query.explained import explains
 
 ANALYST = "analyst"
@@ -42,7 +41,7 @@ def _opened(name: str, table: Imagined, file: Protected) -> Opened:
     unit = Unit(table.column, table.at_most, table.per, whole=table.whole)
     views = protect([], LIMITLESS, delta="0.5", columns=table.columns, name=name, unit=unit)
     opened = Opened(name, views, file)
-    opened.ledger.cap(ANALYST, Fraction(LIMITLESS), Fraction(1, 2))
+    opened.ledger.cap(ANALYST, LIMITLESS, Fraction(1, 2))
     return opened
 
 

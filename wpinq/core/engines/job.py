@@ -15,7 +15,7 @@ from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.shapes import Keyed, Read, Shape
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.histogram import Histogram
-from wpinq.failures import Failure
+from wpinq.errors import Failure
 
 if TYPE_CHECKING:
     from wpinq.core.functions.tree import Node as Condition

@@ -28,7 +28,7 @@ from wpinq.core.records.batch import Batch
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.core.state.states import Ending, State
 from wpinq.core.state.write_buffer import Shrinking, Waiting
-from wpinq.failures import Failure
+from wpinq.errors import Failure
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
 FEW = 2

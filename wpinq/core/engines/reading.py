@@ -22,8 +22,7 @@ from wpinq.core.records.schema import Schema
 from wpinq.core.records.weights import CAPACITY
 from wpinq.core.state.counts import ROWS_PER_ROUND, Dense, Gathered, Repeats
 from wpinq.core.state.workers import cores
-from wpinq.errors import SourceError
-from wpinq.failures import Failure
+from wpinq.errors import Failure, SourceError
 
 T = TypeVar("T")
 

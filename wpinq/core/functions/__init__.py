@@ -5,6 +5,5 @@ from __future__ import annotations
 from wpinq.core.functions.bind import bind, bind_many
 from wpinq.core.functions.function import Dropped, Function
 from wpinq.core.functions.isolate import running
-from wpinq.core.functions.plain import Many
 
-__all__ = ["Dropped", "Function", "Many", "bind", "bind_many", "running"]
+__all__ = ["Dropped", "Function", "bind", "bind_many", "running"]

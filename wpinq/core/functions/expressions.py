@@ -15,16 +15,24 @@ from typing import TypeVar
 import polars as pl
 
 from wpinq.core.functions.admit import INSTEAD, admit, bare, bounded, empty
-from wpinq.core.functions.binding import columns_code, columns_of, named, projection_code
-from wpinq.core.functions.code.fingerprint import digest
-from wpinq.core.functions.columnwise import Columnwise
-from wpinq.core.functions.function import Constant, told_apart
+from wpinq.core.functions.function import (
+    FAILURES,
+    ROW,
+    Columnwise,
+    Constant,
+    columns_code,
+    columns_of,
+    named,
+    projection_code,
+    told_apart,
+)
 from wpinq.core.functions.polars_tree import Read, tree
-from wpinq.core.functions.traced.columnar import FAILURES, ROW, probe_frame
+from wpinq.core.functions.probes import probe_frame
 from wpinq.core.functions.tree import Node, col
 from wpinq.core.records import canonical
 from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Kind, Schema, polars_type
+from wpinq.core.records.values import digest
 from wpinq.errors import PlanError, UntraceableError
 
 TYPES: dict[type[pl.DataType], Kind] = {

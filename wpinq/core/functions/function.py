@@ -1,4 +1,7 @@
-"""The interface of a bound function: a user's function or expression with the columns that it reads and returns."""
+"""The interface of a bound function: a user's function or expression with the columns that it reads and returns.
+
+Of those that are computed in columns only, what they do with one record follows from what they do with a frame of one.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,26 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import polars as pl
 
 from wpinq.core.functions.tree import Node
 from wpinq.core.records.batch import Batch
-from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.records.kinds import declared_kinds, plain_record, read, series
+from wpinq.core.records.schema import Column, Kind, Schema, in_columns
+from wpinq.core.records.values import digest
+from wpinq.errors import PlanError
 
 Constant: TypeAlias = tuple[Kind, Hashable]
 """A value of a type."""
+FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What Polars raises where it cannot compute."""
+ONE = "\0one"
+"""A column of a frame without others, which would have no rows."""
+ROW = "\0probe"
+"""A column that numbers rows."""
+TRUTHFUL = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.TEXT)
+"""Kinds whose values are not all true."""
 
 
 class Dropped(Exception):  # noqa: N818  not an error: the policy for a record on which a function has no value
@@ -101,6 +116,44 @@ class Function(ABC):
         """A mask over the rows of a frame: the truth value, False where the record is dropped."""
 
 
+@dataclass(frozen=True, eq=False)
+class Columnwise(Function):
+    """A function that says what `apply` does."""
+
+    def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
+        rows = self.apply(self._one(record), ()).select(pl.all().to_physical()).rows()
+        if not rows:
+            raise Dropped
+        return tuple(read(value, column.kind) for value, column in zip(rows[0], self.output, strict=True))
+
+    def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
+        return bool(self.predicate(self._one(record))[0])
+
+    def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
+        if len(self.output) != 1:
+            raise PlanError(f"a filter takes one expression, and got {len(self.output)}; join them with &.")
+        (column,) = self.output
+        answers = self.apply(frame.with_row_index(ROW), (ROW,))
+        true = answers.filter(truthful(pl.col(column.name), column.kind)).get_column(ROW)
+        mask = np.zeros(frame.height, dtype=bool)
+        mask[true.to_numpy()] = True
+        return pl.Series(mask, dtype=pl.Boolean)
+
+    def _one(self, record: tuple[Any, ...]) -> pl.DataFrame:
+        values = zip(self.reads, plain_record(record, self.schema, self.reads), strict=True)
+        result = [series(name, [value], self.schema[name].kind) for name, value in values]
+        return in_columns(result or [pl.Series(ONE, [0])])
+
+
+def truthful(value: pl.Expr, kind: Kind) -> pl.Expr:
+    """What `bool()` of a value is; for kinds that are not in `TRUTHFUL` every value counts as true."""
+    if kind is Kind.BOOL:
+        return value
+    if kind in (Kind.INT, Kind.FLOAT):
+        return value != 0
+    return value != "" if kind is Kind.TEXT else value.is_not_null()
+
+
 TOLD_APART: dict[Kind, type] = {Kind.INT: int, Kind.TEXT: str, Kind.BOOL: bool}
 """Types of which two constants are stored as one value only if they are equal."""
 
@@ -116,3 +169,64 @@ class OfRanges(Protocol):
 
     def of_ranges(self, batch: Batch) -> Batch | None:
         """The sums of its outputs; None where it cannot say."""
+
+
+Declared = tuple[tuple[str, Kind | None], ...]
+
+
+def shape(
+    columns: Sequence[str] | Mapping[str, object] | None, size: int | None, call: str
+) -> tuple[int | None, Declared]:
+    """How many items a result must have (None: it is one bare value), and what was declared about them.
+
+    Args:
+        columns: The `columns=` argument.
+        size: The number of items of the tuple that the function is seen to return, None when it is not.
+        call: Name of the call, for messages.
+
+    Raises:
+        PlanError: The two do not fit.
+    """
+    if columns is None:
+        return size, ()
+    wanted = declared_kinds(columns, call)
+    if size is not None and size != len(wanted):
+        raise PlanError(f"{call}: the function returns {size} values and columns= names {len(wanted)}; name each.")
+    return (size if len(wanted) == 1 else len(wanted)), wanted
+
+
+def named(labels: Sequence[str | None]) -> tuple[str, ...]:
+    """Names for the outputs: that of the column passed on, `value` (or `value_1`, ...) for what is computed.
+
+    >>> named(["page", None]), named([None, "page", None, "page"])
+    (('page', 'value'), ('value_1', 'page', 'value_2', 'page_2'))
+    """
+    computed = [position for position, label in enumerate(labels) if label is None]
+    made_names = {
+        position: "value" if len(computed) == 1 else f"value_{order}" for order, position in enumerate(computed, 1)
+    }
+    wanted = [made_names[position] if label is None else label for position, label in enumerate(labels)]
+    taken: list[str] = []
+    for name in wanted:
+        candidate, number = name, 1
+        while candidate in taken or (number > 1 and candidate in wanted):
+            number += 1
+            candidate = f"{name}_{number}"
+        taken.append(candidate)
+    return tuple(taken)
+
+
+def columns_of(names: Sequence[str], kinds: Sequence[Kind], ranged: Sequence[bool] | None = None) -> Schema:
+    """The columns of these names and kinds."""
+    held = [False] * len(names) if ranged is None else ranged
+    return Schema(tuple(Column(*each) for each in zip(names, kinds, held, strict=True)))
+
+
+def columns_code(schema: Schema, names: Sequence[str] | None = None) -> tuple[tuple[str, str], ...]:
+    """Names and kinds of columns, for a fingerprint: later steps refer to columns by name."""
+    return tuple((name, schema[name].kind.value) for name in (schema.names if names is None else names))
+
+
+def projection_code(names: Sequence[str], schema: Schema, output: Schema) -> bytes:
+    """The fingerprint of columns that are passed on as they are, whoever says so: SQL, an expression or a lambda."""
+    return digest("projection", tuple(names), columns_code(schema, names), columns_code(output))

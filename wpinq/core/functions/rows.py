@@ -10,10 +10,9 @@ from typing import Literal
 
 import polars as pl
 
-from wpinq.core.functions.binding import columns_code
-from wpinq.core.functions.code.fingerprint import digest
-from wpinq.core.functions.columnwise import Columnwise
+from wpinq.core.functions.function import Columnwise, columns_code
 from wpinq.core.records.schema import Column, Schema
+from wpinq.core.records.values import digest
 from wpinq.errors import PlanError
 
 KEY = "\0row key"

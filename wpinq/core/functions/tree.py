@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.operations import METHODS, TABLE
+from wpinq.core.records.values import digest
 from wpinq.errors import PlanError
 
 Name: TypeAlias = str

@@ -17,7 +17,8 @@ from typing import Any
 
 from wpinq.core.functions.code.bytecode import arity, readable
 from wpinq.core.functions.code.capture import Captured, capture
-from wpinq.core.functions.code.fingerprint import digest, value
+from wpinq.core.functions.code.fingerprint import value
+from wpinq.core.records.values import digest
 from wpinq.errors import PlanError
 
 _CONTENTS: dict[tuple[str, str], object] = {}

@@ -2,11 +2,11 @@
 
 from wpinq.core.ledger.accountant import Entry
 from wpinq.core.ledger.chain import Change
-from wpinq.core.ledger.charge import Charge, wording
-from wpinq.core.ledger.cost import Cost
+from wpinq.core.ledger.cost import Charge, Cost
 from wpinq.core.ledger.ledger import Ledger
 from wpinq.core.ledger.open import Asked
 from wpinq.core.ledger.several import Price, Request, charge_all, distinct, merged, price_all
+from wpinq.core.ledger.versions import wording
 
 __all__ = [
     "Asked", "Change", "Charge", "Cost", "Entry", "Ledger", "Price", "Request", "charge_all", "distinct", "merged",

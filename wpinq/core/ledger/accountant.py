@@ -14,9 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.core.ledger.chain import RefusedError, Row
-from wpinq.core.ledger.charge import Charge, costs_of, key
 from wpinq.core.ledger.checkpoint import EVERY, KIND, Since, restore
-from wpinq.core.ledger.cost import ZERO, Composition, Cost, Total, read_amount, write_amount
+from wpinq.core.ledger.cost import ZERO, Charge, Composition, Cost, Total, costs_of, key, read_amount, write_amount
 from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
 from wpinq.core.ledger.versions import CONTENT, version_label
 from wpinq.errors import BudgetError

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from wpinq.core.ledger.accountant import Accountant
-from wpinq.core.ledger.charge import Charge
-from wpinq.core.ledger.cost import Composition
+from wpinq.core.ledger.cost import Charge, Composition
 from wpinq.core.ledger.ledger import Ledger
 from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
 from wpinq.errors import ExactnessError

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from hmac import compare_digest
 from pathlib import Path
 from typing import NamedTuple
@@ -74,6 +75,20 @@ class Change(NamedTuple):
         entries.pop(self.key, None)
         if self.text is not None:
             entries[self.key] = self.text
+
+
+BREAK = b"\n"
+"""What joins packed rows: no text of a row holds one, since JSON escapes it."""
+
+
+def of_rows(joined: bytes) -> str:
+    """Of rows that are packed and joined by `BREAK`: a digest, in hexadecimal digits."""
+    return blake2b(joined + BREAK, digest_size=32).hexdigest()
+
+
+def packed(row: Row) -> bytes:
+    """A row's code and text, as SQLite's `quote(mac) || body` writes them."""
+    return b"X'" + row.mac.hex().upper().encode() + b"'" + row.body.encode()
 
 
 @dataclass(frozen=True)

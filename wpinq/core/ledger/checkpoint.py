@@ -25,7 +25,7 @@ from struct import Struct
 from typing import Any, TypeAlias
 
 from wpinq.core.ledger import cost
-from wpinq.core.ledger.chain import Row
+from wpinq.core.ledger.chain import BREAK, Row, packed
 
 Tables: TypeAlias = Mapping[str, MutableMapping[Any, Any]]
 EVERY = 256
@@ -37,7 +37,6 @@ TEXTS = ("poisoned", "contents", "tables", "asked")
 """Tables of texts."""
 NAMED = {"labels": ("labels",), "parts": ("pure", "renyi"), "sums": ("pure sums", "renyi sums")}
 """Tables whose keys are several names, and values amounts; some have the same keys. Keys of all others are one name."""
-_BREAK = b"\n"
 
 _ratio = lru_cache(4096)(cost.read_amount)
 
@@ -45,16 +44,6 @@ _ratio = lru_cache(4096)(cost.read_amount)
 def digest(text: str) -> str:
     """Of a checkpoint's text."""
     return blake2b(text.encode(), digest_size=32).hexdigest()
-
-
-def of_rows(joined: bytes) -> str:
-    """Of rows that are packed and joined by `_BREAK`: no text of a row holds one, since JSON escapes it."""
-    return blake2b(joined + _BREAK, digest_size=32).hexdigest()
-
-
-def packed(row: Row) -> bytes:
-    """A row's code and text, as SQLite's `quote(mac) || body` writes them."""
-    return b"X'" + row.mac.hex().upper().encode() + b"'" + row.body.encode()
 
 
 class Since:
@@ -83,7 +72,7 @@ class Since:
 
     def row(self, row: Row) -> None:
         """A row came."""
-        self._rows.update(packed(row) + _BREAK)
+        self._rows.update(packed(row) + BREAK)
 
     def body(self, tables: Tables) -> dict[str, Any]:
         """A checkpoint that ends here, without the sums of the ledger."""

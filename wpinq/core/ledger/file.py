@@ -28,11 +28,10 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
 
-from wpinq.core.ledger import chain, notes
-from wpinq.core.ledger.chain import Change, Head, RefusedError, Row
-from wpinq.core.ledger.checkpoint import of_rows
+from wpinq.core.ledger import chain
+from wpinq.core.ledger.chain import Change, Head, RefusedError, Row, of_rows
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, trouble
+from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, in_note, noted, trouble
 from wpinq.core.records.fields import encode
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
@@ -213,11 +212,11 @@ class FileStore:
 
     def remember(self, code: str) -> None:
         """Add a line to the note of states; what cannot be written is looked up anew."""
-        notes.remember(self.path, code)
+        noted(self.path, code)
 
     def recalls(self, code: str) -> bool:
         """Whether the note of states has the line."""
-        return notes.recalls(self.path, code)
+        return in_note(self.path, code)
 
     def _beside(self, end: str) -> Path:
         return self.path.with_name(self.path.name + end)
@@ -261,6 +260,8 @@ class FileStore:
 
 class FilePages:
     """The rows and side tables of an open SQLite transaction, and the head file."""
+
+    database = None
 
     def __init__(self, connection: sqlite3.Connection, reading: sqlite3.Cursor, head: Path, *, untouched: bool) -> None:
         self._connection, self._reading, self._head, self._untouched = connection, reading, head, untouched

@@ -18,8 +18,7 @@ from typing import NoReturn
 from wpinq.core.ledger.accountant import Accountant, Entry
 from wpinq.core.ledger.address import ledger_path, ledger_title
 from wpinq.core.ledger.chain import Change, RefusedError
-from wpinq.core.ledger.charge import Charge, key
-from wpinq.core.ledger.cost import ZERO, Cost
+from wpinq.core.ledger.cost import ZERO, Charge, Cost, key
 from wpinq.core.ledger.open import Asked, check_place, joined, ledger_exists, opening, placed, warn_of
 from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.secret import Secret

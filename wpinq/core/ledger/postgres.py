@@ -27,13 +27,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger import chain, notes, server
+from wpinq.core.ledger import chain, server
 from wpinq.core.ledger.address import Address
 from wpinq.core.ledger.anchor import Anchor
-from wpinq.core.ledger.chain import Change, Head, RefusedError, Row
-from wpinq.core.ledger.checkpoint import of_rows, packed
+from wpinq.core.ledger.chain import Change, Head, RefusedError, Row, of_rows, packed
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, trouble
+from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, in_note, noted, trouble
 
 if TYPE_CHECKING:
     import psycopg
@@ -154,11 +153,11 @@ class PostgresStore:
 
     def remember(self, code: str) -> None:
         """Add a line to this client's note of states; what cannot be written is looked up anew."""
-        notes.remember(self.path, code)
+        noted(self.path, code)
 
     def recalls(self, code: str) -> bool:
         """Whether this client's note of states has the line."""
-        return notes.recalls(self.path, code)
+        return in_note(self.path, code)
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[Any]]:
@@ -197,7 +196,7 @@ class PostgresPages:
         return Head(*values)
 
     @property
-    def connection(self) -> psycopg.Connection[Any]:
+    def database(self) -> psycopg.Connection[Any]:
         """For what is to be committed with an act: in the transaction that holds the lock."""
         self._again()
         return self._connection

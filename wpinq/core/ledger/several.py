@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from wpinq.core.ledger.accountant import Accountant
 from wpinq.core.ledger.chain import Change
-from wpinq.core.ledger.charge import Charge
+from wpinq.core.ledger.cost import Charge
 from wpinq.core.ledger.ledger import Ledger
 from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, LedgerError

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from wpinq.core.ledger.chain import Change, Head, RefusedError, Row
-from wpinq.core.ledger.checkpoint import of_rows, packed
+from wpinq.core.ledger.chain import Change, Head, RefusedError, Row, of_rows, packed
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import LedgerError, WpinqError
 
+if TYPE_CHECKING:
+    import psycopg
+
 LOCK_TIMEOUT = 60.0
 """Seconds until a lock that somebody holds is given up."""
+APPEND = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextmanager
@@ -39,6 +42,26 @@ def trouble(label: str, failures: type[Exception], advice: Callable[[Exception],
         raise LedgerError(f"{label}: {advice(error)}") from None
     except OSError as error:
         raise LedgerError(f"{label}: {error.strerror}; {missing}.") from None
+
+
+def noted(ledger: Path, code: str) -> None:
+    """Add a line to the note beside a ledger: in which states files were compared with pins; nothing depends on it.
+
+    What cannot be written is looked up anew.
+    """
+    with suppress(OSError), open(os.open(_note(ledger), APPEND, 0o600), "ab", buffering=0) as file:  # noqa: PTH123
+        file.write(f"{code}\n".encode())
+
+
+def in_note(ledger: Path, code: str) -> bool:
+    """Whether the note has the line."""
+    with suppress(OSError):
+        return code.encode() in _note(ledger).read_bytes().splitlines()
+    return False
+
+
+def _note(ledger: Path) -> Path:
+    return ledger.with_name(f"{ledger.name}.states")
 
 
 class Pages(Protocol):
@@ -70,6 +93,10 @@ class Pages(Protocol):
     def adopt(self, head: Head) -> None:
         """Make a head durable whose row already is."""
 
+    @property
+    def database(self) -> psycopg.Connection[Any] | None:
+        """Of a ledger in a database the connection, for what is to be committed with an act; None of others."""
+
 
 class Store(Protocol):
     """A place for one ledger."""
@@ -98,6 +125,8 @@ class Store(Protocol):
 
 class MemoryStore:
     """A ledger in the memory of one process, lost with it; another process is refused."""
+
+    database = None
 
     def __init__(self, head: Head) -> None:
         self._process, self._lock = os.getpid(), threading.Lock()

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from wpinq.core.ledger import chain
 from wpinq.core.ledger.accountant import Accountant, Entry
 from wpinq.core.ledger.chain import Change, RefusedError, Row
-from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.checkpoint import EVERY
-from wpinq.core.ledger.cost import ZERO, Composition, write_amount
+from wpinq.core.ledger.cost import ZERO, Charge, Composition, key, write_amount
 from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.replay import caught_up, replayed
 from wpinq.core.ledger.secret import Secret
@@ -139,11 +138,10 @@ class Transaction:
     @property
     def database(self) -> psycopg.Connection[Any]:
         """The connection of a ledger in a database: what is written there is committed with this act, or not at all."""
-        from wpinq.core.ledger.postgres import PostgresPages
-
-        if not isinstance(self._pages, PostgresPages):
+        connection = self._pages.database
+        if connection is None:
             raise InternalError("transaction: this ledger is in no database.")
-        return self._pages.connection
+        return connection
 
     @property
     def state(self) -> LedgerState:

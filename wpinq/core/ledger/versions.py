@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from wpinq.core.ledger.charge import wording
 from wpinq.core.records.fields import encode
 from wpinq.errors import PlanError
 
@@ -127,3 +126,23 @@ def rendered(text: object, call: str, zone: str | None, now: dt.datetime | None 
 def state_code(secret: Secret, identity: str, version: str, state: str) -> str:
     """What the note beside a ledger holds of a state in which files hold the pinned content of a version."""
     return secret.mac("state of files", encode(identity, version, state)).hex()
+
+
+def wording(name: object, call: str) -> str | None:
+    """A name that the ledger keeps: text, or a whole number, which is read as text, or None.
+
+    Raises:
+        PlanError: It is neither, or cannot be written as UTF-8.
+
+    >>> wording("July", "measure(name=...)"), wording(7, "measure(name=...)"), wording(None, "measure(name=...)")
+    ('July', '7', None)
+    """
+    if isinstance(name, int) and not isinstance(name, bool):
+        return str(name)
+    if name is not None and not isinstance(name, str):
+        raise PlanError(f"{call}: takes text, and got {type(name).__name__}.")
+    try:
+        (name or "").encode()
+    except UnicodeEncodeError:
+        raise PlanError(f"{call}: holds what is no valid text; decode it first.") from None
+    return name

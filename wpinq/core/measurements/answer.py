@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.provenance import LEVEL, About
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.plan.phrase import biases
 from wpinq.errors import PlanError, WpinqError
@@ -72,9 +72,6 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     texts = [[None if item is None else str(item) for item in column] for column in odd]
     return frame.with_columns(pl.Series(column.name, text) for column, text in zip(odd, texts, strict=True))
 
-
-LEVEL = Fraction(95, 100)
-"""How often an interval holds where nothing is said."""
 
 Ends: TypeAlias = "dict[str, tuple[pl.Series, pl.Series]]"
 """For each column of noisy numbers, where the interval around each of them begins and ends."""

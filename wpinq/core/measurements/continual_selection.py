@@ -36,9 +36,8 @@ from wpinq.core.runs.key_recovery import CHANGED, found_in
 from wpinq.core.runs.timeline import between
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.table import Ids, Table, Weights, combine
-from wpinq.errors import EngineError, PlanError
+from wpinq.errors import EngineError, PlanError, redacted
 from wpinq.exact import decimal
-from wpinq.failures import redacted
 
 NAMELESS = "bins are published by a threshold here, and none is observed by its name; use release(), or measure(...)"
 

@@ -29,9 +29,8 @@ from wpinq.core.records.bins import Blocks, bin_blocks, bin_codes, bin_frame, in
 from wpinq.core.records.fields import Field
 from wpinq.core.records.identity import identity
 from wpinq.core.runs.epochs import Epochs
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, redacted
 from wpinq.exact import Amount, exact
-from wpinq.failures import redacted
 from wpinq.lazy import shown_by
 
 if TYPE_CHECKING:
@@ -328,8 +327,7 @@ class Measurement(ChargedQuery):
     @property
     def about(self) -> dict[str, Any]:
         """What describes its answers: query, data set, unit, cost, and what is not in them, as JSON has it."""
-        from wpinq.core.measurements.answer import LEVEL
-        from wpinq.core.measurements.provenance import About
+        from wpinq.core.measurements.provenance import LEVEL, About
 
         return About(self.quote.label, (self,)).described(LEVEL)
 

@@ -15,6 +15,9 @@ from wpinq.core.plan.person_bound import key_weight
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import by_ledger
 
+LEVEL = Fraction(95, 100)
+"""How often an interval holds where nothing is said."""
+
 
 @dataclass(frozen=True)
 class About:
@@ -98,8 +101,8 @@ class About:
 
 def cut(roots: Iterable[Node]) -> float | None:
     """The multiplicity that no item can pass, where plans count items by slices and a bound says so; else None."""
-    from wpinq.core.operators.shave import Shave, ShaveBy
+    from wpinq.core.operators.slices import Slicing
 
-    shaved = {node.source for root in roots for node in steps(root) if isinstance(node, (Shave, ShaveBy))}
+    shaved = {node.source for root in roots for node in steps(root) if isinstance(node, Slicing)}
     weights = [key_weight(items, frozenset(items.schema.names)) for items in shaved]
     return min((float(weight) for weight in weights if weight is not None), default=None)

@@ -19,8 +19,7 @@ from wpinq.core.noise import MODULUS, Words, histogram_digest
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.recharge import announce
 from wpinq.core.runs.run import insist_on_an_engine, settle, wait
-from wpinq.errors import InternalError, PlanError
-from wpinq.failures import redacted
+from wpinq.errors import InternalError, PlanError, redacted
 
 if TYPE_CHECKING:
     from wpinq.core.ledger import Change, Ledger

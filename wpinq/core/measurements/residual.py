@@ -42,8 +42,7 @@ from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.core.records.bins import bin_frame
 from wpinq.core.records.identity import identities
 from wpinq.core.runs.epochs import answered_from
-from wpinq.errors import InternalError
-from wpinq.failures import redacted
+from wpinq.errors import InternalError, redacted
 
 if TYPE_CHECKING:
     from wpinq.core.plan.node import Builder

@@ -41,9 +41,8 @@ from wpinq.core.records.schema import Schema
 from wpinq.core.runs.epochs import answered_from
 from wpinq.core.runs.key_recovery import names_of, present
 from wpinq.core.state.table import Ids
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, redacted
 from wpinq.exact import Amount, decimal, exact, positive
-from wpinq.failures import redacted
 
 if TYPE_CHECKING:
     from wpinq.core.plan.node import Builder

@@ -12,8 +12,8 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.arguments import FLAG, WHOLE, require
-from wpinq.core.functions import Many, bind_many
-from wpinq.core.functions.plain import COUNT, MAX_OUTPUTS, PLACE
+from wpinq.core.functions import bind_many
+from wpinq.core.functions.plain import COUNT, MAX_OUTPUTS, PLACE, Many
 from wpinq.core.operators.resolution import fit_resolution
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Builder, C, Record

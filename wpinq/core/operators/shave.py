@@ -9,15 +9,19 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
-from wpinq.arguments import TEXT, require
-from wpinq.core.functions.function import Dropped
 from wpinq.core.operators.resolution import fit_resolution
-from wpinq.core.operators.slices import RangedSlices, Slices, SlicesBy, Thicknesses, thicknesses
-from wpinq.core.plan.forms import Unary
+from wpinq.core.operators.slices import (
+    THICKEST,
+    RangedSlices,
+    Slices,
+    Slicing,
+    checked_name,
+    refuse_thin,
+    sliced,
+)
 from wpinq.core.plan.node import Builder, C, Record, Weighted
 from wpinq.core.plan.shapes import Keyed, Shape
-from wpinq.core.records.schema import Column, Kind, Schema, check_name
-from wpinq.core.records.weights import CAPACITY
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.state.histogram import is_steps
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
@@ -59,64 +63,30 @@ def shave(
     {('a', 1): 1, ('a', 2): 2, ('a', 3): 1}
     """
     if callable(thickness):
-        return _by(self, thickness, name, 1 if step is None else step)
+        from wpinq.core.operators.shave_by import shaved_by  # few thicknesses are functions
+
+        return shaved_by(self, thickness, name, 1 if step is None else step)
     if step is not None:
         raise PlanError("shave(step=...): is of the thicknesses that a function gives; leave it out.")
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
     slices = tuple(positive(item, "shave(thickness=...)") for item in many)
-    _check(name)
+    checked_name(name)
     if not slices:
         raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")
     finest = math.lcm(*(entry.denominator for entry in slices))
-    _refuse_thin(self, slices[-1], "thickness")  # the one that repeats
+    refuse_thin(self, slices[-1], "thickness")  # the one that repeats
     node = Shave(fit_resolution(self._node, finest), slices, name)
     if sum(slices) * node.resolution >= (THICKEST**2 if node.held.wide else THICKEST):
         raise PlanError("shave(thickness=...): no weight is as thick as these slices; make them thinner.")
     return self._then(node)
 
 
-def _by(self: Builder[C], function: object, name: str, step: Amount) -> C:
-    _check(name)
-    thinnest = positive(step, "shave(step=...)")
-    _refuse_thin(self, thinnest, "step")
-    node = fit_resolution(self._node, thinnest.denominator)
-    most = math.ceil(CAPACITY * node.gain / thinnest)
-    widths = thicknesses(function, node.schema, "shave", thinnest, most, number=name)
-    if thinnest * node.resolution >= THICKEST:
-        raise PlanError("shave(step=...): no weight is as thick as these slices; make it thinner.")
-    return self._then(ShaveBy(node, widths, name))
-
-
-def _check(name: str) -> None:
-    require(name, TEXT, "shave(name=...)")
-    check_name(name, "shave(name=...)")
-
-
-def _refuse_thin(self: Builder[Any], thinnest: Fraction, argument: str) -> None:
-    gain = self._node.gain
-    if thinnest * MAX_SLICES < gain:
-        raise PlanError(
-            f"shave({argument}=...): one record can weigh {decimal(gain)} here and would make too many slices, "
-            f"more than {MAX_SLICES:,}; cut them {decimal(gain / MAX_SLICES)} thick or thicker."
-        )
-
-
-MAX_SLICES = 1 << 20
-"""Slices of one record: bounded, so that running out of memory cannot reveal that a heavy record exists. It also keeps
-the number of any slice below 2^61, since no record weighs more than 2^40 gains."""
-THICKEST = 2**62
-"""Units of 1/resolution of all given slices together, and its square in 128 bits; a wider sum would overflow where
-there is a record, and only there."""
-
-
 @dataclass(frozen=True, eq=False)
-class Shave(Unary):
+class Shave(Slicing):
     """Plan node of `shave`."""
 
     thickness: tuple[Fraction, ...]
     name: str
-    apart = True
-    keeps_sign = True
 
     @cached_property
     def schema(self) -> Schema:
@@ -153,59 +123,5 @@ class Shave(Unary):
         """Slice by slice."""
         out: dict[Record, Fraction] = {}
         for record, weight in inputs[0].items():
-            out |= _sliced(record, weight, self.thickness)
+            out |= sliced(record, weight, self.thickness)
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class ShaveBy(Unary):
-    """Plan node of `shave` with a function: what it gives is counted in steps."""
-
-    function: Thicknesses
-    name: str
-    apart = True
-    keeps_sign = True
-
-    @cached_property
-    def schema(self) -> Schema:
-        """The record and the number of its slice."""
-        before = self.source.schema.expanded()
-        return Schema((*before.columns, Column(before.fresh(self.name), Kind.INT, ranged=True)))
-
-    @cached_property
-    def resolution(self) -> int:
-        """Fine enough for a step."""
-        return math.lcm(self.source.resolution, self.function.step.denominator)
-
-    @property
-    def title(self) -> str:
-        return f"shave(in steps of {decimal(self.function.step)}; {self.function.note})"
-
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A record meets only itself, so the record is its own key."""
-        names = self.source.schema.names
-        keep = tuple(name for name in names if name in needed or name in self.function.reads) or names[:1]
-        made = partial(SlicesBy, self.schema, keep, self.function, (self.source.held, self.held))
-        return Keyed((names,), made, alone=True)
-
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Slice by slice."""
-        out: dict[Record, Fraction] = {}
-        for record, weight in inputs[0].items():
-            try:
-                widths = [self.function.step * units for units in self.function.units(record)]
-            except Dropped:
-                continue
-            out |= _sliced(record, weight, widths)
-        return out
-
-
-def _sliced(record: Record, weight: Fraction, thickness: Sequence[Fraction]) -> dict[Record, Fraction]:
-    """The slices of one record."""
-    out: dict[Record, Fraction] = {}
-    rest, index = abs(weight), 0
-    while rest > 0:
-        cut = min(rest, thickness[min(index, len(thickness) - 1)])
-        index, rest = index + 1, rest - cut
-        out[(*record, index)] = cut if weight > 0 else -cut
-    return out

@@ -1,123 +1,43 @@
-"""Slices: the states of `shave`, and how slices move with weights.
+"""Slices: what `shave` cuts, its states, and how slices move with weights.
 
 The state of a shard is one weight for each identity; the record's own columns pass through and are not kept. When the
 only column is ranged (the `index` of an earlier `shave`), the state is a step function, and its size is the number of
 distinct weights. Slices of equal thickness leave as one row with a ranged index.
-
-`Thicknesses` are functions that say how thick the slices of a record are, in whole multiples of a step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wpinq.core.functions.bind import bind_as
-from wpinq.core.functions.binding import parameter_names
-from wpinq.core.functions.plain import COUNT, PLACE, Many
+from wpinq.arguments import TEXT, require
 from wpinq.core.kernels import LIB
 from wpinq.core.kernels.repeats import of_ids
+from wpinq.core.plan.forms import Unary
+from wpinq.core.plan.node import Builder, Record
 from wpinq.core.records.batch import END, WEIGHT, Batch, weight_series
 from wpinq.core.records.identity import identities
-from wpinq.core.records.kinds import Misfit
-from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.records.schema import Schema, check_name
 from wpinq.core.records.weights import WeightType
 from wpinq.core.state.histogram import FEW, Integers, Steps, ranges
 from wpinq.core.state.states import Hashed, State
 from wpinq.core.state.table import Ids, Table, Weights, combine
 from wpinq.core.state.write_buffer import Tally, Waiting
-from wpinq.exact import exact
+from wpinq.errors import PlanError
+from wpinq.exact import decimal
 
-UNITS = "units"
-LONGEST = 1000
-"""Thicknesses of one record that count: the last of them repeats, so a generator that never ends does end."""
-
-
-@dataclass(frozen=True, eq=False)
-class Thicknesses(Many):
-    """A Python function that gives a thickness, or several, of which the last repeats.
-
-    Attributes:
-        step: Of this each thickness is a multiple, rounded down, and once at least.
-        most: So many steps no record weighs; later thicknesses do not matter.
-        numbered: The function where it is called with the number of each slice: it reads that as a column.
-        number: The name of that column.
-    """
-
-    step: Fraction = Fraction(1)
-    most: int = 1
-    numbered: Many | None = None
-    number: str = ""
-
-    @property
-    def covered(self) -> tuple[object, ...] | None:
-        """The function and its step."""
-        form = super().covered
-        return None if form is None else (*form, self.step, *self._code)
-
-    @property
-    def portable(self) -> tuple[object, ...] | None:
-        """The function and its step, in whatever version of Python."""
-        form = super().portable
-        return None if form is None else (*form, self.step, *self._code)
-
-    @property
-    def _code(self) -> tuple[Any, ...]:
-        """What a fingerprint must hold of a function that is called with the number of a slice."""
-        return () if self.numbered is None else (self.number, self.numbered.binding.code())
-
-    def units(self, record: tuple[Any, ...]) -> list[int]:
-        """The thicknesses of one record, in steps.
-
-        Raises:
-            Dropped: The function raised, or gave what is no number above zero.
-        """
-        return [units for (units,) in self.call_many(record)]
-
-    def _listed(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        returned = self._result(values) if self.numbered is None else self._by_number(self.numbered, values)
-        several = isinstance(returned, (Sequence, Iterator)) and not isinstance(returned, str)
-        result, total = [], 0
-        for item in islice(returned if several else (returned,), LONGEST):
-            thickness = exact(item, "shave")
-            if thickness <= 0:
-                raise Misfit
-            result.append((min(max(int(thickness / self.step), 1), self.most),))
-            total += result[-1][0]
-            if total >= self.most:
-                break
-        if not result:
-            raise Misfit
-        return result
-
-    def _by_number(self, function: Many, values: tuple[Any, ...]) -> Iterator[Any]:
-        """What the function gives for each number of a slice."""
-        place = function.reads.index(self.number)
-        for number in range(1, LONGEST + 1):
-            yield function._result((*values[:place], number, *values[place:]))
-
-
-def thicknesses(
-    function: object, schema: Schema, call: str, step: Fraction, most: int, *, number: str
-) -> Thicknesses:  # fmt: skip
-    """Bind such a function to columns, and to the number of a slice where a parameter has its name and no column has.
-
-    Raises:
-        PlanError: It is an expression, or the parameters do not fit the columns.
-    """
-    wide = schema if number in schema else Schema((*schema.columns, Column(number, Kind.INT)))
-    made = bind_as(Thicknesses, function, wide if number in parameter_names(function) else schema, call, {UNITS: int})
-    if number in schema or number not in made.reads:
-        return replace(made, schema=schema, step=step, most=most)
-    reads = tuple(name for name in made.reads if name != number)
-    return replace(made, schema=schema, reads=reads, step=step, most=most, numbered=made, number=number)
+MAX_SLICES = 1 << 20
+"""Slices of one record: bounded, so that running out of memory cannot reveal that a heavy record exists. It also keeps
+the number of any slice below 2^61, since no record weighs more than 2^40 gains."""
+THICKEST = 2**62
+"""Units of 1/resolution of all given slices together, and its square in 128 bits; a wider sum would overflow where
+there is a record, and only there."""
 
 
 HeldWeights: TypeAlias = tuple[WeightType, WeightType]
@@ -126,7 +46,49 @@ SMALL = 1 << 16
 """Weights in units of 1/resolution that are counted in an array."""
 LARGEST, ROWS_PER_LOT = 1 << 62, 1 << 16
 """What fits in 64 bits with its neighbours; rows that are cut at a time."""
-ROW = "\0row"
+
+
+@dataclass(frozen=True, eq=False)
+class Slicing(Unary):
+    """A step that cuts the weights of records: each slice is of one record, with its sign."""
+
+    apart = True
+    keeps_sign = True
+
+
+def checked_name(name: str) -> None:
+    """Refuse what is no name of the column of slices.
+
+    Raises:
+        PlanError: It is none.
+    """
+    require(name, TEXT, "shave(name=...)")
+    check_name(name, "shave(name=...)")
+
+
+def refuse_thin(self: Builder[Any], thinnest: Fraction, argument: str) -> None:
+    """Refuse slices so thin that one record makes too many of them.
+
+    Raises:
+        PlanError: They are.
+    """
+    gain = self._node.gain
+    if thinnest * MAX_SLICES < gain:
+        raise PlanError(
+            f"shave({argument}=...): one record can weigh {decimal(gain)} here and would make too many slices, "
+            f"more than {MAX_SLICES:,}; cut them {decimal(gain / MAX_SLICES)} thick or thicker."
+        )
+
+
+def sliced(record: Record, weight: Fraction, thickness: Sequence[Fraction]) -> dict[Record, Fraction]:
+    """The slices of one record."""
+    out: dict[Record, Fraction] = {}
+    rest, index = abs(weight), 0
+    while rest > 0:
+        cut = min(rest, thickness[min(index, len(thickness) - 1)])
+        index, rest = index + 1, rest - cut
+        out[(*record, index)] = cut if weight > 0 else -cut
+    return out
 
 
 @dataclass(frozen=True)
@@ -166,21 +128,6 @@ class Cuts:
             np.tile(np.arange(rows), len(single)), np.repeat(np.arange(1, len(single) + 1), rows),
             np.repeat(offset, rows).astype(kind), np.repeat(single, rows).astype(kind),
             len(units), start, last,
-        )  # fmt: skip
-
-    @classmethod
-    def of(cls, made: pl.DataFrame, factor: int, kind: np.dtype[np.int64] | np.dtype[np.object_]) -> Cuts:
-        """Those that a function gave: its outputs for each row, in order."""
-        row, position, count, units = (made[name].to_numpy() for name in (ROW, PLACE, COUNT, UNITS))
-        before = np.cumsum(units) - units
-        begins = position == 0
-        offset = before - np.repeat(before[begins], count[begins])
-        fine, ends = factor * units.astype(kind), position == count - 1
-        row, offset = row.astype(np.int64), factor * offset.astype(kind)
-        single = ~ends
-        return cls(
-            row[single], position[single] + 1, offset[single], fine[single], count[ends].astype(np.int64), offset[ends],
-            fine[ends],
         )  # fmt: skip
 
 
@@ -254,26 +201,6 @@ class Slices(State):
         batch = self._pending.take()
         rows, ids, change = combine(identities(batch.frame, self._records, self._key), batch.weights)
         return batch.frame.select(self._keep)[rows], ids, change
-
-
-class SlicesBy(Slices):
-    """The same, where a function of the record says how thick its slices are."""
-
-    def __init__(
-        self, schema: Schema, keep: tuple[str, ...], function: Thicknesses, held: HeldWeights, key: bytes
-    ) -> None:
-        super().__init__(schema, keep, (), held, key)
-        self._function, self._factor = function, int(function.step * held[1].resolution)
-
-    def _moved(self, records: pl.DataFrame, before: Weights, after: Weights) -> Batch:
-        """A record for which the function has no value has no slices."""
-        made = self._function.apply_many(records.with_row_index(ROW), [ROW]).sort(ROW, PLACE)
-        rows = made[ROW].unique(maintain_order=True)
-        numbered = pl.DataFrame({ROW: rows}).with_row_index("\0new")
-        made = made.join(numbered, on=ROW, maintain_order="left").drop(ROW).rename({"\0new": ROW})
-        cuts = Cuts.of(made, self._factor, self._held[1].array)
-        places = rows.to_numpy()
-        return self._ranged(records[rows], moved_slices(before[places], after[places], cuts))
 
 
 class RangedSlices(State):

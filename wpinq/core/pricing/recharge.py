@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from wpinq.core.ledger.versions import name_of
 from wpinq.core.plan.node import fingerprints
 from wpinq.errors import BudgetError, PlanError
-from wpinq.progress.bars import notebook
+from wpinq.progress import notebook
 
 if TYPE_CHECKING:
     from wpinq.core.pricing.quote import Quote

@@ -19,6 +19,7 @@ This is a format: the identities of records are computed from it, so a change ne
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import math
 import numbers
 import struct
@@ -216,3 +217,8 @@ def _span(count: int) -> bytes:
 
 def _beyond() -> BinError:
     return BinError("a time outside of the years 1 to 9999 is not a value.")
+
+
+def digest(*parts: Any) -> bytes:
+    """A hash of nested tuples of text, integers, bytes and None."""
+    return hashlib.sha256(encode(parts)).digest()

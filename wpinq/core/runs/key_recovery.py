@@ -19,7 +19,7 @@ import polars as pl
 
 from wpinq.core.operators.contribution.unit_key import ByUnit
 from wpinq.core.operators.distinct import Distinct
-from wpinq.core.operators.shave import Shave, ShaveBy
+from wpinq.core.operators.slices import Slicing
 from wpinq.core.plan.forms import Linear, Unary
 from wpinq.core.plan.node import Node, Record, Weighted, rewrite, sources, steps
 from wpinq.core.plan.shapes import Shape, Stateless
@@ -73,7 +73,7 @@ def wider(node: Node) -> Node:
     that look at each record alone, and `shave`. A group, or a difference, of more records is another record.
     """
     chain = [node]
-    while chain[-1].inputs and isinstance(chain[-1], (Linear, Shave, ShaveBy, ByUnit, Distinct)):
+    while chain[-1].inputs and isinstance(chain[-1], (Linear, Slicing, ByUnit, Distinct)):
         chain.extend(chain[-1].inputs)
     if chain[-1].inputs:
         return node

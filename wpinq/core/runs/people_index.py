@@ -36,8 +36,7 @@ from wpinq.core.records.reader import HeldReader, Reader
 from wpinq.core.runs.people_file import Filed, PeopleFile
 from wpinq.core.runs.people_parts import Part, TooLarge, parts
 from wpinq.core.state.memory import LIMIT
-from wpinq.errors import EngineError
-from wpinq.failures import redacted
+from wpinq.errors import EngineError, redacted
 
 SECOND = 2
 """The question about a version, by number, for which its index is made."""

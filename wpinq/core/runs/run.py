@@ -13,7 +13,7 @@ from wpinq.core.engines.job import Engine, Job
 from wpinq.core.plan.node import Node, sources
 from wpinq.core.records.reader import DamagedError
 from wpinq.errors import EngineError
-from wpinq.progress.bars import bar
+from wpinq.progress import bar
 
 if TYPE_CHECKING:
     from wpinq.core.ledger.transaction import Seal

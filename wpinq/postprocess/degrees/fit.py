@@ -20,8 +20,7 @@ from wpinq.arguments import NAME, NOTHING, PATH, require
 from wpinq.errors import ExactnessError, PlanError, needs
 from wpinq.exact import decimal, exact
 from wpinq.html.numbers import beside_noise, whose
-from wpinq.html.parts import framed, pictured
-from wpinq.postprocess.degrees.paths.corridor import Ints
+from wpinq.postprocess.degrees.path import Ints
 from wpinq.postprocess.degrees.posterior.evidence import Evidence
 from wpinq.postprocess.degrees.posterior.law import half_width
 
@@ -248,6 +247,8 @@ class Fit:
         return measured(self.noisy_cdf, noise.stddev, attribute)
 
     def _repr_html_(self) -> str:
+        from wpinq.html.parts import framed, pictured
+
         return framed(f"{self}".strip("<>"), pictured(self.plot, f"{self}"))
 
     def __repr__(self) -> str:

@@ -37,8 +37,7 @@ from wpinq.core.kernels.loops import compiled_items
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import positive
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.degrees.paths.corridor import Ints
-from wpinq.postprocess.degrees.paths.path import shortest_path
+from wpinq.postprocess.degrees.path import Ints, shortest_path
 from wpinq.postprocess.degrees.posterior.evidence import Curves
 from wpinq.postprocess.degrees.posterior.horizon import Observable, observe_enough
 from wpinq.postprocess.degrees.posterior.marginals import Floats

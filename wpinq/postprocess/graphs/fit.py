@@ -21,7 +21,7 @@ from wpinq.postprocess.graphs.counts import Floats
 from wpinq.postprocess.graphs.measured import Measurements, PairMeasurements
 from wpinq.postprocess.graphs.simple import SimpleChain
 from wpinq.postprocess.graphs.synthetic import PairSummary, Summary, SyntheticGraph, SyntheticPairs
-from wpinq.progress.bars import bar
+from wpinq.progress import bar
 
 if TYPE_CHECKING:
     from wpinq.postprocess.picture import Picture

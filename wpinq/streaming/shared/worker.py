@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import Batch
-from wpinq.errors import EngineError, SourceError
-from wpinq.failures import redacted
+from wpinq.errors import EngineError, SourceError, redacted
 from wpinq.streaming.ingest_stats import Received
 from wpinq.streaming.shared import parts, sources
 from wpinq.streaming.shared.home import Home

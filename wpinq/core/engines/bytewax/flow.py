@@ -34,7 +34,7 @@ from wpinq.core.records.batch import Batch
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.states import State
 from wpinq.core.state.workers import cores
-from wpinq.failures import Failure
+from wpinq.errors import Failure
 
 T = TypeVar("T")
 

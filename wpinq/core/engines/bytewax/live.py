@@ -22,8 +22,7 @@ from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Read
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.histogram import Histogram
-from wpinq.errors import EngineError
-from wpinq.failures import Failure, redact
+from wpinq.errors import EngineError, Failure, redact
 
 CLOSE_TIMEOUT = 10.0
 """Seconds to wait for a step that is still at work when the flow is closed."""

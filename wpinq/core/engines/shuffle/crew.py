@@ -19,8 +19,7 @@ from typing import Any
 
 from wpinq.core.state.memory import LIMIT, MEMORY
 from wpinq.core.state.workers import THREADS, cores
-from wpinq.errors import EngineError, SourceError
-from wpinq.failures import STAYS
+from wpinq.errors import STAYS, EngineError, SourceError
 
 TRIES = 3
 """Processes that one task may end."""

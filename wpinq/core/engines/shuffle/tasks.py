@@ -39,8 +39,7 @@ from wpinq.core.state.spill import Disk, Overflow, Sized
 from wpinq.core.state.states import Hashed, HashedState, State
 from wpinq.core.state.workers import cores
 from wpinq.core.state.write_buffer import Shrinking, Tally
-from wpinq.errors import InternalError
-from wpinq.failures import redact
+from wpinq.errors import InternalError, redact
 
 ROWS, OF_SHARD, MOST_ROWS = 1 << 16, 1 << 14, 1 << 20
 """Rows that are cut, and perhaps added up, at once: so many for each shard, and at least and at most so many."""

@@ -24,8 +24,7 @@ from wpinq.core.engines.shuffle.content import Content, pack, unpack
 from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
 from wpinq.core.records.reader import Reader
 from wpinq.core.state.spill import Kept, Spill
-from wpinq.errors import InternalError, SourceError
-from wpinq.failures import redact
+from wpinq.errors import InternalError, SourceError, redact
 
 OTHERWISE = "the plans have other steps in another process; nothing was answered. Please report this."
 

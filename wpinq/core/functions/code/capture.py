@@ -37,10 +37,10 @@ from types import (
 from typing import Any
 
 from wpinq.core.functions.code.bytecode import FRAMES, cells, global_names, nested, own_builtins, readable
-from wpinq.core.functions.code.fingerprint import ZONED, attributed, bytecode, digest, names, pure, value, zoned
+from wpinq.core.functions.code.fingerprint import ZONED, attributed, bytecode, names, pure, value, zoned
 from wpinq.core.functions.code.stdlib import READS, foreign, known_name, library, member
 from wpinq.core.functions.covering import Uncovered
-from wpinq.core.records.values import encode
+from wpinq.core.records.values import digest, encode
 from wpinq.errors import PlanError
 
 ABOUT = ("__name__", "__package__", "__spec__")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import dis
-import hashlib
 import locale
 import os
 import struct
@@ -19,7 +18,6 @@ from typing import Any
 
 from wpinq.core.functions.code.bytecode import FRAMES, nested, steps_of
 from wpinq.core.functions.code.stdlib import denied
-from wpinq.core.records.values import encode
 
 REPRESENTED = (
     type(None), type(...), type(NotImplemented), bool, range, Decimal, Fraction, dt.date, dt.timedelta, dt.time,
@@ -35,11 +33,6 @@ ZONED = frozenset(
     ["timestamp", "astimezone", "strftime", "strptime", "format", "format_map", "Formatter"]
 )  # fmt: skip
 """Names of functions whose results depend, or may depend, on the time zone of the computer."""
-
-
-def digest(*parts: Any) -> bytes:
-    """A hash of nested tuples of text, integers, bytes and None."""
-    return hashlib.sha256(encode(parts)).digest()
 
 
 def platform(*, zoned: bool) -> tuple[Any, ...]:

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wpinq.core.functions.expressions import Expressions, expressions
-from wpinq.core.functions.sql.calls import NAMES
-from wpinq.core.functions.sql.operators import RULES
+from wpinq.core.functions.sql import calls, operators
 from wpinq.core.functions.sql.terms import Term, shown
 from wpinq.core.functions.sql.translator import Translator, too_deep
 from wpinq.core.functions.tree import Node, col
@@ -30,6 +29,8 @@ from wpinq.errors import PlanError, needs
 if TYPE_CHECKING:
     from sqlglot import exp
 
+RULES = {**operators.RULES, **calls.RULES}
+"""What translates each kind of part."""
 WORDS = ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "BY", "HAVING", "LIMIT", "JOIN", "AND", "OR", "NOT", "LIKE", "AS",
          "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "DISTINCT", "INTERVAL")  # fmt: skip
 OTHERS = {
@@ -92,7 +93,7 @@ LONGEST = 20_000  # characters of a text
 
 def translator(resolve: Callable[[exp.Expression], Term], call: str, **more: Any) -> Translator:
     """Translates expressions by the rules of SQL; see `Translator`."""
-    return Translator(resolve, call, RULES, names=NAMES, **more)
+    return Translator(resolve, call, RULES, names=calls.NAMES, **more)
 
 
 def predicate(text: str, schema: Schema, call: str) -> Expressions:

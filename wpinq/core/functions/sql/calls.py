@@ -22,8 +22,6 @@ from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
     from wpinq.core.functions.sql.translator import Translator
-if TYPE_CHECKING:
-    from wpinq.core.functions.sql.translator import Translator
 
 
 def _number(translator: Translator, node: Any) -> Node:

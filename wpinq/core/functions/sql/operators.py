@@ -1,4 +1,4 @@
-"""The operators of SQL that are functions of one record. What is not in `RULES`, or says more, is refused."""
+"""The operators of SQL that are functions of one record. What is in no `RULES`, or says more, is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.core.functions.sql import calls as sqlcalls
 from wpinq.core.functions.sql import texts, times
 from wpinq.core.functions.sql.terms import (
     NUMBERS,
@@ -283,5 +282,4 @@ RULES: dict[str, tuple[frozenset[str], Translation]] = {
     "Neg": (frozenset(["this"]), _negative),
     "DPipe": (BINARY | {"safe"}, _join_texts),
     "Case": (frozenset(["this", "ifs", "default"]), _case),
-    **sqlcalls.RULES,
 }

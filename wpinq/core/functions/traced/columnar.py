@@ -5,25 +5,22 @@ Compare a traced function with plain Python on fixed values, when the plan is wr
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from wpinq.core.functions.function import Constant, Function, told_apart
+from wpinq.core.functions.function import FAILURES, ROW, TRUTHFUL, Constant, Function, told_apart, truthful
 from wpinq.core.functions.plain import Plain
+from wpinq.core.functions.probes import probe_frame
 from wpinq.core.functions.traced.expression import Expression, safe
 from wpinq.core.records import canonical
-from wpinq.core.records.kinds import read, series, write
-from wpinq.core.records.schema import Kind, Schema, in_columns
+from wpinq.core.records.kinds import read, write
+from wpinq.core.records.schema import Kind
 
 SAFE = "\0safe"
 TRUTH = "\0truth"
-TRUTHFUL = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.TEXT)
-FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +91,6 @@ class Columnar(Function):
         return mask.scatter(unknown.arg_true(), self.plain.predicate(frame.filter(unknown)))
 
 
-def truthful(value: pl.Expr, kind: Kind) -> pl.Expr:
-    """What `bool()` of a value is; for kinds that are not in `TRUTHFUL` every value counts as true."""
-    if kind is Kind.BOOL:
-        return value
-    if kind in (Kind.INT, Kind.FLOAT):
-        return value != 0
-    return value != "" if kind is Kind.TEXT else value.is_not_null()
-
-
 def projected(nodes: Sequence[Expression]) -> tuple[str, ...] | None:
     """The columns that these outputs are, when each is a column of its own."""
     names = tuple(node.options[0] for node in nodes if node.name == "column")
@@ -130,50 +118,12 @@ def _select(
     return frame.with_columns(result).select(*renamed, *keep)
 
 
-ROW = "\0probe"
-STAMPS = (dt.datetime.min, dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(1970, 1, 1),
-          dt.datetime(2000, 2, 29, 12, 30, 45, 1), dt.datetime(2026, 12, 31, 23), dt.datetime.max)  # fmt: skip
-VALUES: dict[Kind, tuple[Any, ...]] = {
-    Kind.INT: (None, 0, 1, -1, 2, 7, -7, 10, 1000, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)),
-    Kind.FLOAT: (None, 0.0, -0.0, 1.0, -1.5, 0.1, 1e308, -1e308, 5e-324, 2.0**53, math.inf, -math.inf, math.nan),
-    Kind.TEXT: (
-        None,
-        "",
-        "a",
-        "B",
-        "Aa",
-        " a\t",
-        "/a/B",
-        "é",
-        "e\u0301",
-        "ß",
-        "İ",
-        "Σας",
-        "ǅ",
-        "\x1c x\x85",
-        "\u2003",
-        "😀b",
-        "a\0b",
-        "$1",
-        "%s",
-        "A" * 40,
-    ),
-    Kind.BOOL: (None, True, False),
-    Kind.BYTES: (None, b"", b"a", b"\0\xff"),
-    Kind.DATE: (None, *(stamp.date() for stamp in STAMPS)),
-    Kind.TIME: (None, *STAMPS),
-    Kind.INSTANT: (None, *(stamp.replace(tzinfo=dt.UTC) for stamp in STAMPS)),
-    Kind.SPAN: (None, dt.timedelta(0), dt.timedelta(microseconds=-1), dt.timedelta(days=1)),
-    Kind.ANY: (None, 1, "a", 0.5, (1, "b")),
-}
-
-
 def agrees(function: Columnar, plain: Plain) -> bool:
     """Whether both ways give the same for every probe record, as a map and as a filter.
 
     The typed results must be what Python returned; missing may be only what the kind cannot hold (big integers).
     """
-    frame = probe_frame(plain.schema, plain.reads, [*function.steps, *function.nodes])
+    frame = probe_frame(plain.schema, plain.reads, _constants([*function.steps, *function.nodes]))
     if not function.predicate(frame).equals(plain.predicate(frame)):
         return False
     kinds = [column.kind for column in function.output]
@@ -183,6 +133,13 @@ def agrees(function: Columnar, plain: Plain) -> bool:
     return all(wanted.get(row) == result for row, result in typed.items()) and not any(
         _fits(wanted[row], kinds) for row in missing
     )
+
+
+def _constants(nodes: Sequence[Expression]) -> list[Constant]:
+    """What the nodes compute with."""
+    held: list[Constant] = [(part.kind, part.options[0]) for node in nodes for part in node.parts()
+                            if part.name == "constant"]  # fmt: skip
+    return held + [(Kind.TEXT, option) for node in nodes for option in node.options if isinstance(option, str)]
 
 
 def _rows(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
@@ -200,47 +157,3 @@ def _fits(values: Sequence[bytes], kinds: Sequence[Kind]) -> bool:
     except Exception:  # noqa: BLE001
         return False
     return True
-
-
-def probe_frame(schema: Schema, names: Sequence[str], nodes: Sequence[Expression] = ()) -> pl.DataFrame:
-    """Rows of edge cases for these columns, each with a number in `ROW`."""
-    pools = [_pool(schema[name].kind, nodes) for name in names]
-    height = 1 + 4 * max(map(len, pools), default=1)
-    columns = [
-        series(
-            name,
-            [pool[(row + row // len(pool) * (3 * index + 1)) % len(pool)] for row in range(height)],
-            schema[name].kind,
-        )
-        for index, (name, pool) in enumerate(zip(names, pools, strict=True))
-    ]
-    return in_columns([*columns, pl.Series(ROW, range(height), dtype=pl.UInt32)])
-
-
-def _pool(kind: Kind, nodes: Sequence[Expression]) -> list[Any]:
-    """The probe values of a kind as stored, with the neighbours of the constants that the function names."""
-    stored = [write(value, kind) for value in VALUES[kind]]
-    for constant in (
-        constant for node in nodes for constant in node.parts() if (constant.name, constant.kind) == ("constant", kind)
-    ):
-        stored += _neighbours(constant.options[0], kind)
-    stored += [neighbour for node in nodes for option in node.options if kind is Kind.TEXT and isinstance(option, str)
-               for neighbour in _neighbours(option, kind)]  # fmt: skip
-    return list(dict.fromkeys(stored))
-
-
-def _neighbours(value: Any, kind: Kind) -> list[Any]:
-    if kind is Kind.TEXT:
-        return [
-            value,
-            value + "x",
-            "x" + value,
-            value + value,
-            value[:-1],
-            value[1:],
-            value.swapcase(),
-            f"a{value}b{value}c",
-        ]
-    if kind in (Kind.INT, Kind.DATE, Kind.TIME, Kind.INSTANT, Kind.SPAN):
-        return [neighbour for neighbour in (value - 1, value, value + 1) if -(2**63) <= neighbour < 2**63]
-    return [value]

@@ -27,8 +27,7 @@ import numpy.typing as npt
 
 from wpinq.core.kernels.loops import compiled, compiled_items
 from wpinq.errors import PlanError
-from wpinq.postprocess.degrees.paths.corridor import Ints
-from wpinq.postprocess.degrees.paths.path import conjugate, shortest_path
+from wpinq.postprocess.degrees.path import Ints, conjugate, shortest_path
 from wpinq.postprocess.degrees.posterior.law import REACH
 from wpinq.postprocess.degrees.posterior.marginals import NEVER, Chain, Floats, begins
 

@@ -39,7 +39,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.postprocess.degrees.paths.corridor import Ints
+from wpinq.postprocess.degrees.path import Ints
 from wpinq.postprocess.degrees.posterior.curves import check_room, other_pulls, settle
 from wpinq.postprocess.degrees.posterior.law import Law
 from wpinq.postprocess.degrees.posterior.marginals import Chain, Floats, Marginals, begins

@@ -10,21 +10,22 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
-from wpinq.postprocess.degrees.paths.corridor import Ints
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import Ints, conjugate
 from wpinq.postprocess.degrees.posterior.curves import Posterior
 from wpinq.postprocess.degrees.posterior.diagonal import Corner
 from wpinq.postprocess.degrees.posterior.horizon import MOST_COLUMNS, MOST_ROWS
 from wpinq.postprocess.degrees.posterior.law import REACH, Law, NoiseTerm
 from wpinq.postprocess.degrees.posterior.marginals import NEVER, Chain
-from wpinq.postprocess.degrees.posterior.smooth import SmoothPosterior
+
+if TYPE_CHECKING:
+    from wpinq.postprocess.degrees.posterior.smooth import SmoothPosterior
 
 Staircase: TypeAlias = tuple[Ints, Ints]
 """Heights of the columns and lengths of the rows, without zeros at their ends."""
@@ -77,7 +78,11 @@ class Curves:
     @cached_property
     def posterior(self) -> Posterior | SmoothPosterior:
         """All staircases, weighed."""
-        return (SmoothPosterior if self.smooth else Posterior)(*self.noisy, self.scales)
+        if self.smooth:
+            from wpinq.postprocess.degrees.posterior.smooth import SmoothPosterior  # few ask for it
+
+            return SmoothPosterior(*self.noisy, self.scales)
+        return Posterior(*self.noisy, self.scales)
 
     def staircases(self, levels: tuple[float, ...]) -> list[Staircase]:
         """Posterior quantiles of the columns given, and of the rows that reach beyond them."""
@@ -97,7 +102,7 @@ class Curves:
 
     def _uniform(self, call: str) -> Chain:
         """The posterior under the uniform prior."""
-        if isinstance(self.posterior, SmoothPosterior):
+        if not isinstance(self.posterior, Posterior):
             raise PlanError(f"fit.{call}(): prior='smooth' has no draws; use prior='uniform', or degrees.release.")
         return self.posterior.chain
 

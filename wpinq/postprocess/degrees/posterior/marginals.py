@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.core.kernels.loops import compiled
-from wpinq.postprocess.degrees.paths.corridor import Ints
+from wpinq.postprocess.degrees.path import Ints
 
 Floats = npt.NDArray[np.float64]
 

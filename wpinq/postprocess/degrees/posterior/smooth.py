@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.errors import PlanError
-from wpinq.postprocess.degrees.paths.corridor import Ints
+from wpinq.postprocess.degrees.path import Ints
 from wpinq.postprocess.degrees.posterior.curves import SHORT, Posterior, weigh
 from wpinq.postprocess.degrees.posterior.marginals import Floats, begins
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from wpinq.core.kernels.loops import compiled
 from wpinq.errors import InternalError
-from wpinq.postprocess.degrees.paths.corridor import Ints
-from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.path import Ints, conjugate
 
 Indices = NDArray[np.int32]
 

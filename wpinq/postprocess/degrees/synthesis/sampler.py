@@ -24,7 +24,7 @@ from bisect import bisect_left
 import numpy as np
 
 from wpinq.core.kernels.loops import compiled, compiled_items
-from wpinq.postprocess.degrees.paths.corridor import Ints
+from wpinq.postprocess.degrees.path import Ints
 from wpinq.postprocess.degrees.synthesis.gale_ryser import Indices, construct
 
 FEW = 0.01  # repeated pairs beyond this share: swapping distorts, so trade afterwards

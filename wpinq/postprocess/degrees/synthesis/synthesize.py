@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from wpinq.arguments import NOTHING, WHOLE, Expected, instance, takes
 from wpinq.errors import SourceError, needs
-from wpinq.postprocess.degrees.paths.corridor import Ints
+from wpinq.postprocess.degrees.path import Ints
 from wpinq.postprocess.degrees.synthesis import gale_ryser
 from wpinq.postprocess.degrees.synthesis.gale_ryser import Indices
 from wpinq.postprocess.degrees.synthesis.sampler import sample

@@ -1,1 +1,0 @@
-"""Shortest paths through the grid of a noisy CDF and a noisy sequence."""

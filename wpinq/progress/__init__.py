@@ -1,1 +1,0 @@
-"""What a caller waits for: bars meanwhile."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wpinq.core.functions.traced.trace import Formula
     from wpinq.core.functions.tree import question_size, total_size
     from wpinq.core.ledger.accountant import Entry
-    from wpinq.core.ledger.budget import Allowance, allowances, caps, code_of_row, left_line
+    from wpinq.core.ledger.budget import Allowance
     from wpinq.core.ledger.chain import Change
     from wpinq.core.ledger.cost import Charge, Composition, write_amount
     from wpinq.core.ledger.file import ENDS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wpinq.core.ledger.open import Asked
     from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
     from wpinq.core.ledger.renyi import epsilon_of
-    from wpinq.core.ledger.versions import rendered, version_label
+    from wpinq.core.ledger.versions import rendered
     from wpinq.core.measurements.provenance import LEVEL, About
     from wpinq.core.measurements.query import ChargedQuery, charge, commit
     from wpinq.core.operators.contribution.contributions import contributions
@@ -62,7 +62,7 @@ _HOMES = {
     "core.functions.traced.expression": "Expression",
     "core.functions.traced.trace": "Formula",
     "core.ledger.accountant": "Entry",
-    "core.ledger.budget": "Allowance allowances caps code_of_row left_line",
+    "core.ledger.budget": "Allowance",
     "core.ledger.chain": "Change",
     "core.ledger.cost": "Charge Composition write_amount",
     "core.ledger.file": "ENDS",
@@ -70,7 +70,7 @@ _HOMES = {
     "core.ledger.open": "Asked",
     "core.ledger.privacy_filter": "PURE Promise RENYI RHO",
     "core.ledger.renyi": "epsilon_of",
-    "core.ledger.versions": "rendered version_label",
+    "core.ledger.versions": "rendered",
     "core.measurements.provenance": "About LEVEL",
     "core.measurements.query": "ChargedQuery charge commit",
     "core.operators.contribution.contributions": "contributions",

@@ -20,7 +20,7 @@ import wpinq
 from wpinq.apps.cli import main
 from wpinq.apps.publish import Release
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.budget import caps
+from wpinq.core.ledger.budget import Allowance
 from wpinq.sources import files
 
 DAYS = ("2026-11-20", "2026-11-21")
@@ -77,7 +77,7 @@ def leaves(home, more, form, unit):
                      str(views.budget), views.left))  # fmt: skip
     ledger = Ledger.existing(home / "L")
     rows = [(one.number, one.kind, one.label, one.version, one.epsilon) for one in ledger.entries()]
-    return seen, rows, str(caps(ledger)), noisy
+    return seen, rows, str(Allowance.capped(ledger)), noisy
 
 
 @thin(4)

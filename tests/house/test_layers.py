@@ -50,8 +50,8 @@ WALLS = {
 noise or an engine; the ledger knows no data; engines never know the budget."""
 BELOW = {"arguments", "errors", "exact", "lazy", "progress", "storage"}
 """What the core stands on: tools that know nothing of data."""
-FACE = 70
-"""Names of the core that programs use. Fewer are better, 60 at first; another one needs a reason."""
+FACE = 60
+"""Names of the core that programs use. Fewer are better; another one needs a reason."""
 DRAWERS = {"noise", "pricing", "measurements", "aggregates"}
 """Rooms that may know the noise."""
 JUDGES = {f"wpinq.testing.checks.{name}" for name in ("choices", "names", "trees")}

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from wpinq.core.ledger import Charge, Cost, Ledger, chain, charge_all
-from wpinq.core.ledger.budget import caps
+from wpinq.core.ledger.budget import Allowance
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, ChangedError, ExactnessError, InternalError, LedgerError
@@ -287,7 +287,7 @@ def test_a_cap_of_delta_binds_beside_that_of_epsilon_and_counts_what_was_before(
             spend(3, "0.001")
         assert not spend(2, "0.02") and ledger.spent()[1] == Fraction(3, 100)
     assert spend(4, "0.05", "bob")
-    ada = caps(ledger)["ada"]
+    ada = Allowance.capped(ledger)["ada"]
     assert (ada.cap, ada.spent, ada.delta_cap, ada.delta_spent) == tuple(
         Fraction(one) for one in ("1/4", "1/50", "3/100", "3/100")
     )

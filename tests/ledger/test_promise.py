@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, charge_all
-from wpinq.core.ledger.budget import Budget, allowances, caps
+from wpinq.core.ledger.budget import Allowance, Budget
 from wpinq.core.ledger.cost import Composition, Total
 from wpinq.core.ledger.privacy_filter import SHARE, Promise
 from wpinq.core.ledger.renyi import limit, rate
@@ -315,8 +315,8 @@ def test_a_cap_in_a_ledger_of_rho_is_a_rho():
     with pytest.raises(BudgetError, match=r"costs rho 0\.01, .* left of the cap of analyst 'ann'"):
         ask(ledger, 2, Cost(0, rho=Fraction(1, 100)), analyst="ann")
     assert ask(ledger, 3, Cost(0, rho=Fraction(1, 300)), analyst="ann")
-    assert caps(ledger)["ann"].spent == Fraction(1, 50) and ledger.divergence == Fraction(1, 50)
-    now, after = allowances(ledger, "ann", [Charge("00000009", (Cost(0, rho=Fraction(1, 300)),), "1", "m", "ann")])
+    assert Allowance.capped(ledger)["ann"].spent == Fraction(1, 50) and ledger.divergence == Fraction(1, 50)
+    now, after = Allowance.of(ledger, "ann", [Charge("00000009", (Cost(0, rho=Fraction(1, 300)),), "1", "m", "ann")])
     assert (now.kind, now.own, after.fits) == ("rho", 0, False) and now.left == Fraction(8, 100)
 
 

@@ -11,7 +11,6 @@ import pytest
 from tests.publish.test_release import PAGES, release, wrote
 from wpinq.apps.publish.files import digest, found
 from wpinq.core.ledger import Cost, Ledger
-from wpinq.core.ledger.budget import code_of_row
 from wpinq.core.ledger.file import FilePages, FileStore
 from wpinq.errors import LedgerError, SourceError, WpinqError
 
@@ -260,5 +259,5 @@ def test_evidence_is_one_state_of_a_ledger_that_others_charge_meanwhile(budget, 
     charges = [entry for entry in entries[:number] if entry.kind == "charge"]
     assert Fraction(facts["budget"]["spent after"]) == sum(entry.epsilon for entry in charges)
     assert Fraction(facts["budget"]["delta spent after"]) == sum(entry.delta for entry in charges)
-    assert code_of_row(Ledger.existing(ledger), number) == facts["ledger"]["head"]
+    assert Ledger.existing(ledger).code_of_row(number) == facts["ledger"]["head"]
     assert told(made) == []

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger.budget import allowances
+from wpinq.core.ledger.budget import Allowance
 from wpinq.core.operators.contribution.sample import under
 from wpinq.core.operators.contribution.unit_key import Whole
 from wpinq.core.plan.node import Node, rewrite_all, steps
@@ -80,7 +80,7 @@ class Automatic:
         if all(ledger.holds(charge) for ledger, charge in self.quote.charges):
             return  # it is free; so is what followed from it, or it is charged by itself
         for ledger, charge in self.whole.charges:
-            if not allowances(ledger, charge.analyst, [charge])[1].fits:
+            if not Allowance.of(ledger, charge.analyst, [charge])[1].fits:
                 raise BudgetError(
                     f"at_most='auto': choice and answer cost epsilon {decimal(self.whole.epsilon)} together, and less"
                     f" is left of the budget of {ledger.name!r}; nothing was charged."

@@ -12,9 +12,7 @@ from wpinq.lazy import late
 if TYPE_CHECKING:
     from wpinq.core.engines import engine_name
     from wpinq.core.engines.job import Engine, Job
-    from wpinq.core.engines.reference import run_reference, weigh
     from wpinq.core.engines.shuffle.worker import serve_tasks
-    from wpinq.core.functions.admit import GROWTH
     from wpinq.core.functions.bind import bind
     from wpinq.core.functions.function import Function
     from wpinq.core.functions.isolate import dropping
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from wpinq.core.functions.traced.trace import Formula
     from wpinq.core.functions.tree import question_size, total_size
     from wpinq.core.ledger.accountant import Entry
-    from wpinq.core.ledger.budget import Allowance, allowances, caps, code_of_row, left_line
+    from wpinq.core.ledger.budget import Allowance
     from wpinq.core.ledger.chain import Change
     from wpinq.core.ledger.cost import Charge, Composition, write_amount
     from wpinq.core.ledger.file import ENDS
@@ -32,34 +30,31 @@ if TYPE_CHECKING:
     from wpinq.core.ledger.open import Asked
     from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
     from wpinq.core.ledger.renyi import epsilon_of
-    from wpinq.core.ledger.versions import rendered, version_label
+    from wpinq.core.ledger.versions import rendered
     from wpinq.core.measurements.provenance import LEVEL, About
     from wpinq.core.measurements.query import ChargedQuery, charge, commit
     from wpinq.core.operators.contribution.contributions import contributions
     from wpinq.core.operators.keys import keyed
     from wpinq.core.plan.dataset import DataSet
-    from wpinq.core.plan.forms import Where
     from wpinq.core.plan.node import Node, Source, fingerprints, rewrite, sources, steps
     from wpinq.core.plan.phrase import biases
-    from wpinq.core.plan.stability import times_moved
     from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
+    from wpinq.core.pricing.question_limits import check_limits
     from wpinq.core.records.bins import bin_blocks, bin_frame
     from wpinq.core.records.clocks import instant_of
     from wpinq.core.records.kinds import declared_kinds
     from wpinq.core.records.reader import Reader
     from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
     from wpinq.core.records.text import parse_column
-    from wpinq.core.runs.chosen_rows import ChosenRows, columns_after, columns_read
+    from wpinq.core.runs.chosen_rows import ChosenRows, columns_read
     from wpinq.core.runs.run import settle
 
 _HOMES = {
     "core.engines": "engine_name",
     "core.engines.job": "Engine Job",
-    "core.engines.reference": "run_reference weigh",
     "core.engines.shuffle.worker": "serve_tasks",
     "core.functions.bind": "bind",
     "core.functions.function": "Function",
-    "core.functions.admit": "GROWTH",
     "core.functions.isolate": "dropping",
     "core.functions.tree": "question_size total_size",
     "core.functions.sql.calls": "listed",
@@ -67,7 +62,7 @@ _HOMES = {
     "core.functions.traced.expression": "Expression",
     "core.functions.traced.trace": "Formula",
     "core.ledger.accountant": "Entry",
-    "core.ledger.budget": "Allowance allowances caps code_of_row left_line",
+    "core.ledger.budget": "Allowance",
     "core.ledger.chain": "Change",
     "core.ledger.cost": "Charge Composition write_amount",
     "core.ledger.file": "ENDS",
@@ -75,24 +70,23 @@ _HOMES = {
     "core.ledger.open": "Asked",
     "core.ledger.privacy_filter": "PURE Promise RENYI RHO",
     "core.ledger.renyi": "epsilon_of",
-    "core.ledger.versions": "rendered version_label",
+    "core.ledger.versions": "rendered",
     "core.measurements.provenance": "About LEVEL",
     "core.measurements.query": "ChargedQuery charge commit",
     "core.operators.contribution.contributions": "contributions",
     "core.operators.keys": "keyed",
     "core.plan.phrase": "biases",
     "core.plan.dataset": "DataSet",
-    "core.plan.forms": "Where",
     "core.plan.node": "Node Source fingerprints rewrite sources steps",
-    "core.plan.stability": "times_moved",
     "core.pricing.privacy_cost": "GAUSSIAN Terms",
+    "core.pricing.question_limits": "check_limits",
     "core.records.bins": "bin_blocks bin_frame",
     "core.records.clocks": "instant_of",
     "core.records.kinds": "declared_kinds",
     "core.records.reader": "Reader",
     "core.records.schema": "Column Kind Schema in_columns polars_type",
     "core.records.text": "parse_column",
-    "core.runs.chosen_rows": "ChosenRows columns_after columns_read",
+    "core.runs.chosen_rows": "ChosenRows columns_read",
     "core.runs.run": "settle",
 }
 """For each file of the core, the names of it that programs use."""

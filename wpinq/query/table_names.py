@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.core.ledger.budget import allowances
+from wpinq.core.ledger.budget import Allowance
 from wpinq.core.ledger.renyi import pure_within
 from wpinq.core.measurements.answer import beside
 from wpinq.core.measurements.query import commit
@@ -77,7 +77,7 @@ class NameChoice:
         ledgers = {ledger.identity: (ledger, charge.analyst) for quote in quotes for ledger, charge in quote.charges}
         for identity, (ledger, analyst) in ledgers.items():
             charges = [charge for quote in quotes for of, charge in quote.charges if of.identity == identity]
-            if not allowances(ledger, analyst, charges)[1].fits:
+            if not Allowance.of(ledger, analyst, charges)[1].fits:
                 raise BudgetError(
                     f"{CALL}: names and table cost more together than is left of the budget of {ledger.name!r}, or of"
                     " its delta; nothing was charged."

@@ -74,6 +74,13 @@ def evaluate(collection: Collection, *inputs: Iterable[Any]) -> dict[Record, int
     return {record: _whole(weight) for record, weight in reference.run(collection._node, records).items()}
 
 
+def each_step(root: Node, records: Iterable[Record]) -> dict[Node, dict[Record, Fraction]]:
+    """What each step of a plan holds, in order, where every table that it reads has these records."""
+    walk, weights = steps(root), reference.weigh(records)
+    sources = {step: weights for step in walk if isinstance(step, Source)}
+    return dict(zip(walk, reference.run_reference(walk, sources), strict=True))
+
+
 def leaves(collection: Collection) -> list[Source]:
     """The tables that a plan reads, each once, under whatever bounds, in the order in which it meets them."""
     return leaves_of(collection._node)

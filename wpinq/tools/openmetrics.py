@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.budget import allowances, caps
+from wpinq.core.ledger.budget import Allowance
 from wpinq.errors import needs
 from wpinq.streaming.shared.figures import figures as shared
 
@@ -116,11 +116,11 @@ def _gauges(ledgers: Mapping[str, Ledger]) -> Iterator[Any]:
     whole = {name: family(name, text, ["ledger", "kind"]) for name, text in FIGURES.items()}
     of_analysts = {name: family(name, text, ["ledger", "kind", "analyst"]) for name, text in CAPS.items()}
     for label, ledger in ledgers.items():
-        now = allowances(ledger, "")[0]
+        now = Allowance.of(ledger, "")[0]
         for name, gauge in whole.items():
             gauge.add_metric([label, now.kind], float(getattr(now, name)))
-        for analyst in caps(ledger):
-            allowance = allowances(ledger, analyst)[0]
+        for analyst in Allowance.capped(ledger):
+            allowance = Allowance.of(ledger, analyst)[0]
             for name, amount in (("cap", allowance.cap), ("cap_left", allowance.own)):
                 of_analysts[name].add_metric([label, now.kind, analyst], float(amount or 0))
     yield from whole.values()

@@ -32,6 +32,7 @@ from wpinq.core.functions import expressions
 from wpinq.core.functions import tree as trees
 from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.plan.node import Node
+from wpinq.core.pricing import question_limits
 from wpinq.errors import WpinqError
 from wpinq.query import grouping, quoted
 
@@ -294,7 +295,7 @@ def passes() -> list[Any]:
     def ways(root: Node) -> int:
         return sum(map(ways, root.inputs)) or 1
 
-    return [patch.object(plans, "insist_on_gain", lambda root, *_: ways(root))]
+    return [patch.object(question_limits, "check_gain", lambda root, *_: ways(root))]
 
 
 PLANTS = {

@@ -84,11 +84,9 @@ def protects_line(node: Node) -> str:
 
 def budget_line(ledger: Ledger) -> str:
     """What is left of a budget, and what that means where it is nothing; of a new one, where it lies."""
-    from wpinq.core import left_line
-
     left = ledger.remaining()
     names = " and ".join(sorted(ledger.tables)) or ledger.name
-    line = left_line(ledger.promise, left, ledger.told, names)
+    line = ledger.promise.left_line(left, ledger.told, names)
     line = line if left else f"{line} {SPENT_ALL}."
     if ledger.made is None:
         return line

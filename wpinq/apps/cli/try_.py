@@ -70,17 +70,15 @@ def _records(path: Path, data: Input, views: Collection) -> list[tuple[Any, ...]
 
 def _show(node: Node, records: list[tuple[Any, ...]]) -> None:
     from wpinq.apps.cli.show import aligned, written
-    from wpinq.core import Source, run_reference, steps, weigh
+    from wpinq.testing.evaluation import each_step
 
-    sources = {step: weigh(records) for step in steps(node) if isinstance(step, Source)}
-    walk = list(steps(node))
-    results = dict(zip(walk, run_reference(walk, sources), strict=True))
+    results = each_step(node, records)
     weights = sorted(results[node].items(), key=lambda item: (-item[1], repr(item[0])))
     if weights:
         lines = [(f"  {written(record)}", f"{float(weight):g}") for record, weight in weights[:SHOWN]]
         typer.echo(aligned(lines))
         typer.echo(f"  ... and {len(weights) - SHOWN} more" if len(weights) > SHOWN else "", nl=len(weights) > SHOWN)
         return
-    ends = next(step for step in walk if not results[step])
+    ends = next(step for step in results if not results[step])
     typer.echo(f"  nothing: no record comes through {ends.title}. A function there fails for all of them, or none is "
                "kept; --rows FILE gives records of your own.")  # fmt: skip

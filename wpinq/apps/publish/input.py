@@ -14,7 +14,7 @@ from wpinq.apps.publish.owners import led, unit_of
 from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.places import URL, reader_of, source_of, told_of
 from wpinq.apps.publish.rows import PeriodSource, condition
-from wpinq.core import ChosenRows, Kind, Ledger, Reader, Schema, columns_after, instant_of
+from wpinq.core import ChosenRows, Kind, Ledger, Reader, Schema, instant_of
 from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
 from wpinq.protection import LIMITLESS, protect
@@ -197,7 +197,7 @@ class Opening:
         Raises:
             PlanError: There is no such column of times, or it shows the clocks of another zone.
         """
-        schema = columns_after(self.reader(period).schema, self._data.derive)
+        schema = ChosenRows.derived(self.reader(period).schema, self._data.derive)
         kind = schema[at].kind if at in schema else None
         if kind not in TIMES:
             raise PlanError(f"period.at: {at!r} is no column of times; there are {schema}.")

@@ -19,7 +19,7 @@ from wpinq.apps.publish.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection
-from wpinq.core import Terms, allowances
+from wpinq.core import Allowance, Terms
 from wpinq.errors import BudgetError, PlanError
 from wpinq.sources.databases.postgres import quoted
 
@@ -111,7 +111,7 @@ def insist_on_room(questions: list[Asked]) -> None:
     for ledger, charge in _charges([quote for question in questions for quote in (*question.quotes, *question.later)]):
         whole.setdefault(ledger.identity, (ledger, []))[1].append(charge)
     for ledger, charges in whole.values():
-        if not allowances(ledger, None, charges)[1].fits:
+        if not Allowance.of(ledger, None, charges)[1].fits:
             raise BudgetError(
                 f"the questions cost more than is left of the budget of {ledger.name!r}; nothing was charged."
             )

@@ -17,7 +17,6 @@ from wpinq.apps.publish.budgets import BEFORE
 from wpinq.apps.publish.edition import FACTS, REPORT
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.report import plain
-from wpinq.core import code_of_row, version_label
 from wpinq.errors import SourceError
 
 if TYPE_CHECKING:
@@ -78,10 +77,10 @@ def costs(evidence: Mapping[str, Any], ledger: Ledger, questions: list[Asked], r
     if Price.read(evidence["cost"]) != whole or Price.read(record.facts["cost"]) != whole:
         yield f"{FACTS}: says another cost than the questions have together"
     number, code = evidence["ledger"]["rows"], evidence["ledger"]["head"]
-    if code_of_row(ledger, number) != code:
+    if ledger.code_of_row(number) != code:
         yield f"{FACTS}: row {number} of the ledger has another code"
     charges = [charge for priced in questions for quote in priced.quotes for _, charge in quote.charges]
-    keys = {(charge.question, version_label(charge.version, ledger.name)) for charge in charges}
+    keys = {ledger.shown(charge) for charge in charges}
     rows = [row for row in ledger.entries() if (row.question, row.version) in keys and row.kind == "charge"]
     if {(row.question, row.version) for row in rows} != keys or any(row.number > number for row in rows):
         yield f"{FACTS}: not all of its questions were charged by row {number} of the ledger"

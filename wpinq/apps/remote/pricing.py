@@ -11,7 +11,7 @@ import msgspec
 from wpinq import Quote
 from wpinq.aggregates.expected_noise import ExpectedNoise
 from wpinq.apps.remote.wire import Expected, Left, Priced, exact_text
-from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
+from wpinq.core import LEVEL, About, Allowance, Charge, Ledger
 from wpinq.query import Quoted
 
 
@@ -32,7 +32,7 @@ def priced(
     ledgers: dict[str, tuple[Ledger, dict[bytes, Charge]]] = {}
     for ledger, charge in (request for quote in quotes for request in quote.charges):
         ledgers.setdefault(ledger.identity, (ledger, {}))[1][charge.key] = charge
-    allowed = [allowances(ledger, analyst, list(charges.values())) for ledger, charges in ledgers.values()]
+    allowed = [Allowance.of(ledger, analyst, list(charges.values())) for ledger, charges in ledgers.values()]
     about = About("", [quote.query for quote in quotes])
     cost = {"epsilon": exact_text(about.epsilon), "delta": exact_text(delta)}
     return Priced(

@@ -14,7 +14,7 @@ from wpinq.apps.serve.catalogue import Opened
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.tokens import Grant
-from wpinq.core import Entry, Ledger, allowances, caps
+from wpinq.core import Allowance, Entry, Ledger
 from wpinq.exact import exact
 
 LAST = 1_000
@@ -40,7 +40,7 @@ async def cap(call: Call[Cap]) -> Left:
         account = wanted[0].ledger
         delta = None if call.body.delta is None else exact(call.body.delta, "delta")
         account.cap(call.body.analyst, exact(call.body.cap, "cap"), delta)
-        return left(allowances(account, call.body.analyst)[0])
+        return left(Allowance.of(account, call.body.analyst)[0])
 
     return await call.site.desk.quoted(call.grant.analyst, done)
 
@@ -110,11 +110,11 @@ def _described(of: Opened, curator: str) -> LedgerTold:
         Capped(analyst=name, cap=exact_text(allowance.cap), spent=exact_text(allowance.spent),
                delta_spent=exact_text(allowance.delta_spent),
                delta_cap=None if allowance.delta_cap is None else exact_text(allowance.delta_cap))
-        for name, allowance in caps(account).items()
+        for name, allowance in Allowance.capped(account).items()
     ]  # fmt: skip
     rows = [row for row in account.entries() if not row.internal]
     return LedgerTold(
-        unit=account.unit, left=left(allowances(account, curator)[0]), caps=capped, rows=len(rows),
+        unit=account.unit, left=left(Allowance.of(account, curator)[0]), caps=capped, rows=len(rows),
         entries=_rows(rows[-LAST:]),
     )  # fmt: skip
 

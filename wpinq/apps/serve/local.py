@@ -14,7 +14,7 @@ from wpinq.apps.serve.catalogue import Catalogue, opened
 from wpinq.apps.serve.config import Config
 from wpinq.apps.serve.tokens import Grant, Tokens, insist_on_analyst
 from wpinq.apps.serve.turning import Turning
-from wpinq.core import allowances
+from wpinq.core import Allowance
 
 NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 LOCAL = "local"
@@ -48,5 +48,5 @@ def _cap(catalogue: Catalogue, analyst: str, cap: Fraction) -> None:
     """Cap the analyst in each ledger; where the cap is this one no row is added, however often an agent begins."""
     ledgers = {data_set.ledger.identity: data_set.ledger for data_set in catalogue.data.values()}
     for ledger in ledgers.values():
-        if allowances(ledger, analyst)[0].cap != cap:
+        if Allowance.of(ledger, analyst)[0].cap != cap:
             ledger.cap(analyst, cap)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -11,7 +10,7 @@ import polars as pl
 from wpinq.apps.remote import grammar
 from wpinq.apps.remote.bins import received, value
 from wpinq.apps.serve.config import Limits
-from wpinq.core import GROWTH, Function, Node, Schema, Where, question_size, times_moved
+from wpinq.core import Schema, check_limits, question_size
 from wpinq.core import steps as walk
 from wpinq.errors import PlanError
 from wpinq.exact import exact
@@ -31,43 +30,8 @@ def collection(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection
         raise PlanError(f"plan: {len(steps)} steps; at most {limits.steps} here.")
     with question_size():
         made = _made(steps, tables, limits)
-    insist_on_growth(made._node, "plan")
-    insist_on_gain(made._node, limits, "plan")
+    check_limits(made._node, limits.gain, "plan")
     return made
-
-
-def insist_on_gain(root: Node, limits: Limits, call: str) -> None:
-    """Refuse a plan that reads the records of one unit too often: by all ways, and after parts that are disjoint.
-
-    The ways are counted first, since those through parts are told apart by pricing, and may double with each step. Each
-    step counts, not the last one alone: a limit at the end of joins moves by little, and what it limits was made.
-
-    Raises:
-        PlanError: It does.
-    """
-    ways: dict[Node, int] = {}
-    for node in walk(root):
-        ways[node] = sum(ways[source] for source in node.inputs) or 1
-    if ways[root] <= limits.gain:
-        moves = (move for node in ways for move in times_moved(node))
-        if max(moves, default=Fraction(0)) <= limits.gain:
-            return
-    raise PlanError(f"{call}: one unit could move it by more than {limits.gain} times its bound; read it less often.")
-
-
-def insist_on_growth(root: Node, call: str) -> None:
-    """Refuse a plan whose steps, one after the other, could make a text too long.
-
-    Raises:
-        PlanError: They could.
-    """
-    grown: dict[Node, int] = {}
-    for node in walk(root):
-        before = max((grown[source] for source in node.inputs), default=1)
-        after = before * max((held.growth for held in vars(node).values() if isinstance(held, Function)), default=1)
-        if after > GROWTH:
-            raise PlanError(f"{call}: a text may become more than {GROWTH:,} times as long, step by step; shorten it.")
-        grown[node] = before if isinstance(node, Where) else after
 
 
 def insist_on_limits(statement: Statement, limits: Limits) -> None:
@@ -80,8 +44,7 @@ def insist_on_limits(statement: Statement, limits: Limits) -> None:
         count = len(walk(root))
         if count > limits.steps:
             raise PlanError(f"sql: the query makes {count} steps; at most {limits.steps} here.")
-        insist_on_growth(root, "sql")
-        insist_on_gain(root, limits, "sql")
+        check_limits(root, limits.gain, "sql")
 
 
 def _made(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection], limits: Limits) -> Collection:

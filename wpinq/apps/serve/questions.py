@@ -28,7 +28,7 @@ from wpinq.apps.serve.rehearsal import Rehearsal
 from wpinq.apps.serve.tokens import Grant
 from wpinq.apps.serve.work_queue import Charged
 from wpinq.collection import Collection
-from wpinq.core import allowances, commit, settle, sources
+from wpinq.core import Allowance, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import Quoted, WrittenKeys, quoted
@@ -68,7 +68,7 @@ async def budget(call: Call[None]) -> Budget:
         ledgers = {
             data_set.ledger.identity: data_set.ledger for data_set in _mine(call.grant, call.site.catalogue).values()
         }
-        allowed = [allowances(ledger, call.grant.analyst)[0] for ledger in ledgers.values()]
+        allowed = [Allowance.of(ledger, call.grant.analyst)[0] for ledger in ledgers.values()]
         return Budget(analyst=call.grant.analyst, data=[left(allowance) for allowance in allowed])
 
     return await call.site.desk.quoted(call.grant.analyst, answer)
@@ -182,7 +182,7 @@ def insist_on_any_cap(data: Iterable[Opened], analyst: str) -> None:
         RefusedError: The analyst has none in any of the ledgers.
     """
     ledgers = {opened.ledger.identity: opened.ledger for opened in data}.values()
-    if ledgers and all(allowances(ledger, analyst)[0].cap is None for ledger in ledgers):
+    if ledgers and all(Allowance.of(ledger, analyst)[0].cap is None for ledger in ledgers):
         raise RefusedError(409, CAPLESS)
 
 
@@ -202,7 +202,7 @@ def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, limits: Limits, de
     if any(quote.epsilon < least and 2 * quote.rho < least**2 for quote in quotes):
         raise PlanError(f"a part of it costs less than epsilon {limits.least}, the least here; spend more on it.")
     for ledger in {data.ledger.identity: data.ledger for quote in quotes for data in quote.sources}.values():
-        allowance = allowances(ledger, analyst)[0]
+        allowance = Allowance.of(ledger, analyst)[0]
         if allowance.cap is None:
             raise RefusedError(409, CAPLESS)
         if (delta or any(quote.delta for quote in quotes)) and allowance.delta_cap is None:

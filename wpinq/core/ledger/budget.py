@@ -19,13 +19,6 @@ from wpinq.exact import Amount, decimal, positive
 from wpinq.lazy import shown_by
 
 
-def left_line(promise: Promise, left: Fraction, sums: str, name: str) -> str:
-    """What is left of a budget, as a sentence; of one with Renyi accounting, what both sums are."""
-    if promise.accounting == PURE:
-        return f"Epsilon {decimal(left)} of {decimal(promise.budget)} is left for {name}."
-    return f"Of {promise.text}, one more question of epsilon {decimal(left)} is left for {name}. {sums}."
-
-
 @dataclass(frozen=True)
 class Budget:
     """What a ledger says now. Amounts are exact fractions; `float(amount)` is a float.
@@ -112,23 +105,30 @@ class Budget:
     def __str__(self) -> str:
         what = " for thresholds and selections" if self.delta < self.promise.delta else ""
         delta = f" Delta {decimal(self.delta_left)} of {decimal(self.delta)} is left{what}." if self.delta else ""
-        return f"{left_line(self.promise, self.left, self.told, self.name)}{delta}"
+        return f"{self.promise.left_line(self.left, self.told, self.name)}{delta}"
 
     _repr_html_ = shown_by("budget_html")
 
 
-def code_of_row(ledger: Ledger, number: int) -> str | None:
-    """The code of one of a ledger's rows; None where it has no such row.
-
-    Raises:
-        LedgerError: It cannot be trusted or read.
-    """
-    with ledger.transaction() as transaction:
-        return transaction.code(number)
-
-
 MANY = 1_000
 """As many questions of one kind are counted, and no more."""
+
+
+@dataclass(frozen=True)
+class Capped:
+    """What one analyst may spend, and has spent.
+
+    Attributes:
+        cap: Of epsilon, or of rho in a ledger of rho.
+        spent: Of the same.
+        delta_cap: Of delta; None where there is none.
+        delta_spent: Of the same.
+    """
+
+    cap: Fraction
+    spent: Fraction
+    delta_cap: Fraction | None
+    delta_spent: Fraction
 
 
 @dataclass(frozen=True)
@@ -163,61 +163,44 @@ class Allowance:
     more: int = 0
     fits: bool = True
 
+    @classmethod
+    def of(cls, ledger: Ledger, analyst: str | None, charges: Sequence[Charge] = ()) -> tuple[Allowance, Allowance]:
+        """What an analyst may still spend, now and after some charges; nothing is charged.
 
-def allowances(ledger: Ledger, analyst: str | None, charges: Sequence[Charge] = ()) -> tuple[Allowance, Allowance]:
-    """What an analyst may still spend, now and after some charges; nothing is charged.
+        Raises:
+            LedgerError: The ledger cannot be trusted or read.
 
-    Raises:
-        LedgerError: The ledger cannot be trusted or read.
+        >>> from wpinq.core.ledger import Cost
+        >>> ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(1))
+        >>> ledger.cap("ann", Fraction(1, 2))
+        >>> charge = Charge("5eed5eed", (Cost("1/8"),), "1", "pages", "ann")
+        >>> now, then = Allowance.of(ledger, "ann", [charge])
+        >>> str(now.own), str(then.own), str(then.left), then.more
+        ('1/2', '3/8', '7/8', 3)
+        """
+        with ledger.transaction() as transaction:
+            known = transaction.accountant
+            costs = [cost for charge_ in charges for cost in charge_.costs]
+            new = [cost for charge_ in charges if charge_.key not in known.charges for cost in charge_.costs]
+            after = known.spent.including(new)
+            fits = _fitting(known, analyst)
+            more = _most(lambda number: fits(after.including(costs, number))) if costs else 0
+            return _said(known, analyst, known.spent), _said(known, analyst, after, more, fits=not new or fits(after))
 
-    >>> from wpinq.core.ledger import Cost
-    >>> ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(1))
-    >>> ledger.cap("ann", Fraction(1, 2))
-    >>> charge = Charge("5eed5eed", (Cost("1/8"),), "1", "pages", "ann")
-    >>> now, then = allowances(ledger, "ann", [charge])
-    >>> str(now.own), str(then.own), str(then.left), then.more
-    ('1/2', '3/8', '7/8', 3)
-    """
-    with ledger.transaction() as transaction:
-        known = transaction.accountant
-        costs = [cost for charge_ in charges for cost in charge_.costs]
-        new = [cost for charge_ in charges if charge_.key not in known.charges for cost in charge_.costs]
-        after = known.spent.including(new)
-        fits = _fitting(known, analyst)
-        more = _most(lambda number: fits(after.including(costs, number))) if costs else 0
-        return _said(known, analyst, known.spent), _said(known, analyst, after, more, fits=not new or fits(after))
+    @staticmethod
+    def capped(ledger: Ledger) -> dict[str, Capped]:
+        """The caps of each analyst that has one, and what each has spent; for the curator.
 
-
-@dataclass(frozen=True)
-class Capped:
-    """What one analyst may spend, and has spent.
-
-    Attributes:
-        cap: Of epsilon, or of rho in a ledger of rho.
-        spent: Of the same.
-        delta_cap: Of delta; None where there is none.
-        delta_spent: Of the same.
-    """
-
-    cap: Fraction
-    spent: Fraction
-    delta_cap: Fraction | None
-    delta_spent: Fraction
-
-
-def caps(ledger: Ledger) -> dict[str, Capped]:
-    """The caps of each analyst that has one, and what each has spent; for the curator.
-
-    Raises:
-        LedgerError: The ledger cannot be trusted or read.
-    """
-    with ledger.transaction() as transaction:
-        known = transaction.accountant
-        paid, none = known.lost if known.promise.accounting == RHO else known.paid, Fraction(0)
-        return {
-            name or "": Capped(cap, paid.get(name, none), known.delta_caps.get(name), known.failed.get(name, none))
-            for name, cap in sorted(known.caps.items(), key=lambda entry: entry[0] or "")
-        }
+        Raises:
+            LedgerError: The ledger cannot be trusted or read.
+        """
+        with ledger.transaction() as transaction:
+            known = transaction.accountant
+            paid, none = known.lost if known.promise.accounting == RHO else known.paid, Fraction(0)
+            return {
+                name or "": Capped(cap, paid.get(name, none), known.delta_caps.get(name), known.failed.get(name, none))
+                for name, cap in sorted(known.caps.items(), key=lambda entry: entry[0] or "")
+            }
 
 
 def _fitting(known: Accountant, analyst: str | None) -> Callable[[Composition], bool]:

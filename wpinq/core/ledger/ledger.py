@@ -25,7 +25,7 @@ from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.side import SideTable
 from wpinq.core.ledger.store import Store
 from wpinq.core.ledger.transaction import LedgerState, Seal, Transaction, compared, refuse_closed
-from wpinq.core.ledger.versions import Pin, state_code
+from wpinq.core.ledger.versions import Pin, state_code, version_label
 from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive
 
@@ -370,6 +370,19 @@ class Ledger:
         """All rows, in order, as the curator may see them; each is read, verified and entered again, or refused."""
         with self.transaction() as transaction:
             return transaction.replayed()
+
+    def shown(self, charge: Charge) -> tuple[str, str]:
+        """The question and the version of a charge, as `entries` shows them."""
+        return charge.question, version_label(charge.version, self.name)
+
+    def code_of_row(self, number: int) -> str | None:
+        """The code of one of its rows; None where it has no such row.
+
+        Raises:
+            LedgerError: It cannot be trusted or read.
+        """
+        with self.transaction() as transaction:
+            return transaction.code(number)
 
     def __repr__(self) -> str:
         left = decimal(self._accountant.left)

@@ -126,6 +126,12 @@ class Promise:
         part = f"{decimal(self.failing)} of its delta {decimal(self.delta)}"
         return f" (thresholds and selections may spend {part})" if self.failing < self.delta else ""
 
+    def left_line(self, left: Fraction, sums: str, name: str) -> str:
+        """What is left of it, as a sentence; with Renyi accounting, what both sums are."""
+        if self.accounting == PURE:
+            return f"Epsilon {decimal(left)} of {decimal(self.budget)} is left for {name}."
+        return f"Of {self.text}, one more question of epsilon {decimal(left)} is left for {name}. {sums}."
+
     def raised(self, budget: Fraction) -> Promise:
         """The same with more of a budget: at the same order, so that what was added up stays."""
         if self.order is None:

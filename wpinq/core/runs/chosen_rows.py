@@ -49,6 +49,15 @@ class ChosenRows(ObjectReader):
     """All columns are there: what is computed of them is computed again in the plan."""
     lasting = True
 
+    @staticmethod
+    def derived(schema: Schema, derive: Mapping[str, str]) -> Schema:
+        """The columns of a source with those that are computed.
+
+        Raises:
+            PlanError: These do not fit the columns.
+        """
+        return before(schema, Unit(), None, derive or None, "data").schema
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", _steps(self.reader.schema, self.where, self.derive))
 
@@ -119,15 +128,6 @@ def _steps(schema: Schema, where: str, derive: Mapping[str, str]) -> tuple[Calla
     cut = each_record((node for node in walk if isinstance(node, Linear)), needed)
     reads = [name for name in schema.names if name in needed[walk[0]]]
     return cut, schema.select(reads or schema.names[:1])
-
-
-def columns_after(schema: Schema, derive: Mapping[str, str]) -> Schema:
-    """The columns of a source with those that are computed.
-
-    Raises:
-        PlanError: These do not fit the columns.
-    """
-    return before(schema, Unit(), None, derive or None, "data").schema
 
 
 def columns_read(nodes: Sequence[Node]) -> list[str]:

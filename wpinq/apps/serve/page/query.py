@@ -10,8 +10,7 @@ from starlette.responses import Response
 
 from wpinq.apps.remote.wire import Answered, Listed
 from wpinq.apps.serve.page import forms
-from wpinq.apps.serve.page.request import Visit, framed, saved
-from wpinq.apps.serve.page.views import ROWS
+from wpinq.apps.serve.page.request import ROWS, Visit, framed, saved
 from wpinq.apps.serve.refusals import problem
 from wpinq.errors import PlanError
 from wpinq.exact import exact

@@ -42,6 +42,8 @@ HEADERS = {
     "referrer-policy": "same-origin",  # with no-referrer a browser would not say which origin sends a form
     "cross-origin-opener-policy": "same-origin",
 }
+ROWS = 500
+"""Rows that a page shows; downloads hold all."""
 SIGN_IN = "/sign-in"
 
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from wpinq.apps.remote.admin import Editions, Windows
 from wpinq.apps.remote.wire import Described, Fitted, Listed, Observed
 from wpinq.apps.serve.page import drawing, forms
-from wpinq.apps.serve.page.request import Visit, attached, framed, saved
+from wpinq.apps.serve.page.request import ROWS, Visit, attached, framed, saved
 from wpinq.apps.serve.refusals import RefusedError, problem
 from wpinq.errors import BinError, WpinqError
 from wpinq.exact import exact
@@ -23,8 +23,6 @@ from wpinq.postprocess.charts import chart
 from wpinq.postprocess.plot import draw_cdf
 
 LEVELS = ("0.5", "0.9", "0.95", "0.99")
-ROWS = 500
-"""Rows that a page shows; downloads hold all."""
 
 
 async def home(visit: Visit) -> Response:

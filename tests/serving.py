@@ -15,9 +15,10 @@ from urllib.parse import urlencode
 import processes
 
 from wpinq.apps.serve import rehearsal
+from wpinq.apps.serve.app import runner
 from wpinq.apps.serve.catalogue import opened
 from wpinq.apps.serve.config import read
-from wpinq.apps.serve.run import listening, runner
+from wpinq.apps.serve.run import listening
 from wpinq.apps.serve.tokens import Tokens
 from wpinq.core.ledger import Ledger
 

@@ -83,7 +83,6 @@ __all__ = [
 _ABOVE = {
     "html.numbers": "framed",
     "postprocess.charts": "chart",
-    "postprocess.degrees.synthesis.writers": "replacing",
     "show.answers": "answer_chart answer_html answer_text",
     "show.explain": "explain_measurement explain_plan quote_text",
     "show.notebook": "budget_html measurement_html measurement_text quote_html",

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from wpinq.arguments import instance, require
 from wpinq.errors import SourceError
 
 NONCE = 12
@@ -81,6 +82,33 @@ def appearing(path: Path, mode: int = 0o600, *, draft: Path | None = None, repla
                 os.link(draft, path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing(call: str, path: str | Path, suffixes: tuple[str, ...]) -> Iterator[IO[bytes]]:
+    """Write a file whole or not at all; see `appearing`.
+
+    Args:
+        call: The name of the public call, for the error.
+        path: Where the file shall stand; what stands there is replaced.
+        suffixes: The endings that `call` can write.
+
+    Raises:
+        SourceError: The suffix is not one of `suffixes`, or the place cannot be written.
+    """
+    require(path, instance("a path", str, os.PathLike), f"{call}(path)")
+    path = Path(path)
+    if path.suffix.lower() not in suffixes or "\0" in str(path):
+        raise SourceError(f"{call}({str(path)!r}): the file's name must end in one of {', '.join(suffixes)}.")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(21, "Is a directory")
+        with appearing(path, 0o666) as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SourceError(f"{call}({str(path)!r}): cannot be written: {reason}. Choose another place; what was "
+                          "charged stays charged, and asking the same again is free.") from None  # fmt: skip
 
 
 def write(path: Path, content: bytes, *, draft: Path | None = None, replace: bool = True) -> None:

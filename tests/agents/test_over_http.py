@@ -8,9 +8,9 @@ from mcp.client.streamable_http import streamable_http_client
 from serving import CONFIG, serving, written
 
 from wpinq import errors
+from wpinq.apps.serve.app import runner
 from wpinq.apps.serve.catalogue import opened
 from wpinq.apps.serve.config import read
-from wpinq.apps.serve.run import runner
 from wpinq.apps.serve.tokens import Tokens
 from wpinq.core.ledger import Ledger
 from wpinq.errors import ExtraError

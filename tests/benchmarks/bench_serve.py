@@ -33,7 +33,8 @@ from wpinq.apps.serve import app
 from wpinq.apps.serve import run
 from wpinq.apps.serve.catalogue import opened
 from wpinq.apps.serve.config import read
-from wpinq.apps.serve.run import listening, serve
+from wpinq.apps.serve.app import serve
+from wpinq.apps.serve.run import listening
 from wpinq.apps.serve.tokens import Tokens
 from wpinq.apps.serve.operations import Operation
 

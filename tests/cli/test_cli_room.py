@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from wpinq import storage
 from wpinq.apps.cli import outputs, process
 
 
@@ -78,12 +79,16 @@ def test_what_fails_after_the_charge_says_that_the_answer_stays_paid(wpinq, view
 
 
 def test_a_file_that_fails_after_the_charge_says_so_too(wpinq, views, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    appearing = storage.appearing
+
+    def full(path, *mode, **how):  # for what is written; the ledger has room
+        if path.suffix == ".json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return appearing(path, *mode, **how)
 
     words = ("degrees", views, "--of", "page", "--budget", 1, "--json", tmp_path / "out.json")
     with monkeypatch.context() as patch:
-        patch.setattr("wpinq.postprocess.degrees.synthesis.writers.appearing", full)
+        patch.setattr(storage, "appearing", full)
         line = wpinq(*words).refused()
     assert "No space left on device" in line
     assert "what was charged stays charged" in line

@@ -11,7 +11,8 @@ PACKAGE = Path(wpinq.__file__).parent
 
 FLOORS = [
     {"apps", "errors", "kernels"},
-    {"arguments", "exact", "lazy", "progress", "storage", "records"},
+    {"arguments", "exact", "lazy", "progress", "records"},
+    {"storage"},
     {"noise", "html", "functions", "ledger", "state"},
     {"plan", "postprocess", "sources"},
     {"operators", "engines"},

@@ -91,3 +91,19 @@ def test_a_question_loads_what_it_needs():
     loaded = processes.printed("-c", THREE, fresh=True).split()
     assert len(loaded) <= 120, "what does a question in memory need of it?"
     assert not [name for name in loaded if name.partition(".")[2].startswith(("apps", "html", "postprocess", "query"))]
+
+
+DEGREES = """
+import sys
+from wpinq.apps.cli import main
+main(["degrees", "views.csv", "--of", "page", "--budget", "1"])
+print(*(name for name in sys.modules if name.partition(".")[0] == "wpinq"))
+"""
+
+
+def test_the_main_command_loads_what_it_needs(tmp_path):
+    """Formats of logs, writers, pictures and Python functions are loaded where they are asked for."""
+    (tmp_path / "views.csv").write_text("user,page\n" + "".join(f"u{n % 50},p{n % 7}\n" for n in range(500)))
+    loaded = processes.printed("-c", DEGREES, fresh=True, cwd=tmp_path).splitlines()[-1].split()
+    assert "wpinq.degrees.release" in loaded
+    assert len(loaded) <= 150, "what does a degree distribution of a CSV file need of it?"

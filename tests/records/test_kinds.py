@@ -11,7 +11,7 @@ from wpinq.core.records import kinds
 from wpinq.core.records.schema import Kind
 from wpinq.core.records.values import encode
 from wpinq.errors import PlanError
-from wpinq.sources.columns import declared
+from wpinq.sources.form import declared
 
 CODED = {
     Kind.TEXT: st.text(max_size=20), Kind.BYTES: st.binary(max_size=9), Kind.INT: st.integers(-(2**63), 2**63 - 1),

@@ -12,7 +12,7 @@ from wpinq.apps.serve.appending import Appending
 from wpinq.apps.serve.intake import Form, taking
 from wpinq.core import Kind
 from wpinq.errors import SourceError
-from wpinq.sources.columns import named, parse_columns
+from wpinq.sources.form import named, parse_columns
 
 SCHEMA = named(parse_columns("user,page"), Kind.TEXT, None, "columns")
 

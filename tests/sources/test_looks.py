@@ -5,7 +5,7 @@ import pytest
 
 from wpinq.sources import open_source
 from wpinq.sources.check import check
-from wpinq.sources.columns import parse_columns
+from wpinq.sources.form import parse_columns
 
 FIELDS = {
     "whole": ("7", "whole numbers", "int"),

@@ -18,9 +18,9 @@ from wpinq.apps.cli.check import check as check_command
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.check import check
-from wpinq.sources.columns import parse_columns
+from wpinq.sources.form import parse_columns
 from wpinq.sources.report import NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8
-from wpinq.sources.text import lines
+from wpinq.sources.text import grammar
 
 SECRET = "marker-of-a-record"
 MESSY = (
@@ -195,7 +195,7 @@ def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
 
 @pytest.mark.parametrize("block", [1, 5, 1 << 20])
 def test_check_shows_every_bad_row(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(grammar, "BLOCK", block)
     path = tmp_path / "x.csv"
     path.write_bytes(MESSY)
     report = check(path, {"page": int})

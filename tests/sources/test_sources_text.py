@@ -20,7 +20,7 @@ from wpinq.core.records.schema import Kind, polars_type
 from wpinq.core.records.text import UTF8, valid_text
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
-from wpinq.sources.text import lines
+from wpinq.sources.text import grammar
 
 LOOSE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=often(100))
 BYTES = {"a": bytes, "b": bytes}
@@ -112,7 +112,7 @@ def test_every_line_is_read_by_itself(tmp_path, soup_lines, block, ended):
     expected = Counter(filter(None, (one_line(line, 2) for line in soup_lines)))
     path = write(tmp_path, data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK", block)
+        patch.setattr(grammar, "BLOCK", block)
         assert rows(path, BYTES) == expected
 
 
@@ -134,7 +134,7 @@ def test_shares_are_disjoint_and_whole(tmp_path, soup_lines, parts, block, name)
     path = write(tmp_path, b"\xef\xbb\xbfa,b\r\n" + b"\n".join(soup_lines), name)
     reader = open_source(path, columns=BYTES)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK", block)
+        patch.setattr(grammar, "BLOCK", block)
         seen, done = Counter(), []
         for part in range(parts):
             for frame in reader.batches(["b", "a"], share=(part, parts), progress=done.append):
@@ -210,7 +210,7 @@ def test_text_is_null_where_python_cannot_decode_it(tmp_path, cells, block):
 
     path = write(tmp_path, b"".join(b"%s,x\n" % cell for cell in clean))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK", block)
+        patch.setattr(grammar, "BLOCK", block)
         skip = 3 if clean and clean[0].startswith(b"\xef\xbb\xbf") else 0
         expected = [cell[skip:] if index == 0 else cell for index, cell in enumerate(clean)]
         assert rows(path, ("a", "b"), header=False) == Counter((decoded(cell), "x") for cell in expected)
@@ -238,7 +238,7 @@ def test_a_ragged_line_that_is_no_utf8_drops_itself_only(tmp_path):
 @pytest.mark.parametrize("header", [True, False])
 def test_a_byte_order_mark_is_dropped_wherever_a_line_begins(tmp_path, monkeypatch, header):
     """Dropped from the first line alone, it told of the second one whether a line stood before it."""
-    monkeypatch.setattr(lines, "BLOCK", 4)
+    monkeypatch.setattr(grammar, "BLOCK", 4)
     head = b"\xef\xbb\xbfa,b\n" if header else b""
     path = write(tmp_path, head + b"\xef\xbb\xbfx,1\n\xef\xbb\xbfy,2\n\xef\xbb\xbf\xef\xbb\xbfz,\xef\xbb\xbf3\n")
     found = rows(path) if header else rows(path, columns=("a", "b"), header=False)
@@ -248,8 +248,8 @@ def test_a_byte_order_mark_is_dropped_wherever_a_line_begins(tmp_path, monkeypat
 @pytest.mark.parametrize("block", [1, 2, 7, 64])
 @pytest.mark.parametrize("parts", [1, 3])
 def test_a_longer_line_than_the_longest_is_dropped(tmp_path, monkeypatch, block, parts):
-    monkeypatch.setattr(lines, "BLOCK", block)
-    monkeypatch.setattr(lines, "LONGEST", 64)
+    monkeypatch.setattr(grammar, "BLOCK", block)
+    monkeypatch.setattr(grammar, "LONGEST", 64)
     data = b"1,2\n" + b"a" * 62 + b",x\n" + b"b" * 63 + b",x\n3,4\n" + b"c" * 200 + b",x"
     reader = open_source(write(tmp_path, data), columns=("a", "b"), header=False)
     seen = Counter()
@@ -260,14 +260,14 @@ def test_a_longer_line_than_the_longest_is_dropped(tmp_path, monkeypatch, block,
 
 
 def test_a_line_longer_than_a_block_is_read(tmp_path):
-    long = b"x" * (lines.BLOCK + 1000)
+    long = b"x" * (grammar.BLOCK + 1000)
     found = rows(write(tmp_path, b"a,b\n1,2\n" + long + b",3\n4,5\n"))
     assert found == Counter([("1", "2"), (long.decode(), "3"), ("4", "5")])
 
 
 def test_files_are_read_as_a_stream(tmp_path, monkeypatch):
     """After the first frame no more than a block or two has been read: a reader that takes the whole file fails."""
-    monkeypatch.setattr(lines, "BLOCK", 1 << 10)
+    monkeypatch.setattr(grammar, "BLOCK", 1 << 10)
     path = write(tmp_path, b"a,b\n" + b"user,page\n" * 20_000)
     done = []
     frames = open_source(path).batches(["a"], progress=done.append)
@@ -329,7 +329,7 @@ def test_a_mapping_gives_types_and_a_sequence_picks(tmp_path):
 def test_pairs_of_a_graph_file(tmp_path, monkeypatch):
     data = b"# nodes 7\n\xff# x y\n1\t2\n  3   4  \r\n5 6 7\n\n   # comment\n8\t\x0b 9\r\r\n10 11"
     for block in (1, 3, 1 << 20):
-        monkeypatch.setattr(lines, "BLOCK", block)
+        monkeypatch.setattr(grammar, "BLOCK", block)
         path = write(tmp_path, data, "edges.txt")
         assert rows(path) == Counter([("1", "2"), ("3", "4"), ("10", "11")])
     assert rows(path, {"from": int, "to": int}) == Counter([(1, 2), (3, 4), (10, 11)])

@@ -7,43 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.groups import Groups
-from wpinq.aggregates.moments import Moments
 from wpinq.core.measurements.answer import Answer
-from wpinq.core.measurements.provenance import LEVEL
 from wpinq.core.pricing.quote import Quote
 
 if TYPE_CHECKING:
     from wpinq.core.plan.node import Builder
-
-
-@dataclass(frozen=True)
-class ExpectedNoise:
-    """What noise is to be expected in one column of an answer, from public facts only.
-
-    Of a sum scale and width are in the unit of its numbers. How far noise moves a mean, a spread or a rank depends on
-    the answer, so that there is no width: the scale is that of what is measured for it.
-
-    Attributes:
-        column: What is counted or summed.
-        mechanism: What adds noise.
-        scale: Its scale; of Gaussian noise the standard deviation. None where it follows from a bound that is chosen.
-        half_width: Half the width of the interval around one answer that holds it with probability 95%, for the noise;
-            None where it depends on the answer.
-    """
-
-    column: str
-    mechanism: str
-    scale: float | None
-    half_width: float | None
-
-
-def expected_noise(quote: Quote[Any], column: str | None = None) -> ExpectedNoise:
-    """The noise of what was quoted, before anything is spent; without a name it is called by its last step."""
-    unit = quote.node.unit if isinstance(quote.node, Moments) else 1.0
-    half = getattr(quote.query, "interval", None)
-    width = None if half is None or unit is None else unit * float(half(LEVEL))
-    scale = float(quote.scale) * (1.0 if unit is None else unit)
-    return ExpectedNoise(column or quote.node.title, str(getattr(quote.mechanism, "name", "")), scale, width)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import decimal, short
-from wpinq.html import parts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -163,6 +162,8 @@ def html(
     ends: Mapping[str, tuple[pl.Series, pl.Series]] | None = None,
 ) -> str:  # fmt: skip
     """A table for a notebook; without rows where there is no answer yet."""
+    from wpinq.html import parts
+
     table = []
     if cells is not None and ends is not None:
         head, *rows = texts(cells, ends, MANY)

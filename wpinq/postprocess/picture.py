@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.errors import needs
-from wpinq.postprocess.degrees.synthesis.writers import replacing
 from wpinq.postprocess.style import SUFFIXES
+from wpinq.storage import replacing
 
 try:
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -15,8 +15,6 @@ from wpinq.collection import Collection
 from wpinq.core.measurements.answer import beside
 from wpinq.core.measurements.query import commit
 from wpinq.core.pricing.privacy_cost import LAPLACE
-from wpinq.core.records.kinds import TYPES
-from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 from wpinq.query.answer import sql
@@ -24,6 +22,7 @@ from wpinq.query.contribution import rebounded
 from wpinq.query.quoted_select import QuotedSql, quoted_select
 from wpinq.query.table_answer import Table, axes_of
 from wpinq.query.table_hierarchy import Hierarchy, read_hierarchies
+from wpinq.query.table_labels import in_categories, labels, left_out
 from wpinq.query.table_medians import Ranking
 from wpinq.query.table_names import NameChoice, choose_names, placeholders
 from wpinq.query.table_numbers import Numbers, read_numbers
@@ -35,8 +34,6 @@ MOST = 6
 """Columns of a table: each doubles the totals that share epsilon."""
 CELLS = 1_000_000
 """Counts of a table, with its totals."""
-LISTED = {Kind.TEXT, Kind.INT, Kind.BOOL, Kind.DATE}
-"""Kinds of columns whose values can be listed."""
 TAKEN = {"", "count", "low", "high", "grouping"}
 """Names that a column of a table cannot have: those of what it says of each count."""
 
@@ -314,7 +311,7 @@ def layout(
     keys = tuple(
         (name, (*values[name], other or "", total))
         if name in (names or {})
-        else (name, (*_without(total, name, labels(records, name, values.get(name), outside[name])), total))
+        else (name, (*_without(total, name, labels(records, name, values.get(name), outside[name], CALL)), total))
         for name in columns
     )
     totals = tuple(name not in trees and measured_too(len(values) - 1) for name, values in keys)
@@ -346,41 +343,6 @@ def _names(columns: str | Sequence[str], word: str) -> list[str]:
     return list(names)
 
 
-def labels(
-    records: Collection, name: str, values: Sequence[Any] | None, other: str | None, call: str = CALL
-) -> tuple[str, ...]:
-    """What a table calls the values of a column, then those that are not listed.
-
-    Args:
-        records: What has the column.
-        name: The column.
-        values: What was listed for it.
-        other: What is not listed is called; None where it is left out.
-        call: What the caller wrote, for messages.
-
-    Raises:
-        PlanError: They are no values of the column, or two have one name.
-    """
-    kind = records._node.schema[name].kind
-    if kind not in LISTED:
-        raise PlanError(f"{call}: column {name!r} holds {kind.value}; derive a column of text, such as a band of it.")
-    if values is None and kind is Kind.BOOL:
-        values = ("false", "true")
-    if not isinstance(values, (list, tuple)) or not values:
-        raise PlanError(f"{call}(categories=...): list the values of {name!r}, which do not depend on the records.")
-    if any(not isinstance(value, str) and TYPES.get(type(value)) is not kind for value in values):
-        raise PlanError(f"{call}(categories=...): the values of {name!r} are {kind.value}.")
-    result = [str(value).lower() if kind is Kind.BOOL else str(value) for value in values]
-    result += [] if other is None else [other]
-    if any(not label.isprintable() for label in result):
-        raise PlanError(f"{call}: a value of {name!r}, or other=, holds what cannot be printed.")
-    if odd := [label for label in result[: len(values)] if not _written(label, kind)]:
-        raise PlanError(f"{call}(categories=...): no {kind.value} of {name!r} is written {odd[0][:40]!r}.")
-    if len({*result}) < len(result):
-        raise PlanError(f"{call}: two values of {name!r} have one name, or that of other=.")
-    return tuple(result)
-
-
 def _without(total: str, name: str, values: tuple[str, ...]) -> tuple[str, ...]:
     """The values of a column, none of which is called as totals are."""
     if not total.isprintable():
@@ -388,50 +350,3 @@ def _without(total: str, name: str, values: tuple[str, ...]) -> tuple[str, ...]:
     if total in values:
         raise PlanError(f"{CALL}: a value of {name!r} and total= have one name.")
     return values
-
-
-def left_out(
-    records: Collection, names: Sequence[str], categories: Mapping[str, Any], other: str | None
-) -> dict[str, str | None]:
-    """For each column what records are counted under that have none of its values; None where they are left out."""
-    nobody = [
-        name for name in names
-        if other is None or (categories.get(name) is None and records._node.schema[name].kind is Kind.BOOL)
-    ]  # fmt: skip
-    return {name: None if name in nobody else other for name in names}
-
-
-def _written(label: str, kind: Kind) -> bool:
-    """Whether a value of a kind is written so, as text."""
-    if kind is Kind.BOOL:
-        return label in ("false", "true")
-    text = pl.Series([label], dtype=pl.String)
-    value = (
-        text.str.to_date("%Y-%m-%d", strict=False) if kind is Kind.DATE else text.cast(polars_type(kind), strict=False)
-    )
-    return bool(value.cast(pl.String)[0] == label)
-
-
-def in_categories(
-    records: Collection, keys: Sequence[tuple[str, tuple[str, ...]]], outside: Mapping[str, str | None],
-    numbers: Sequence[str] = (),
-) -> Collection:  # fmt: skip
-    """Each record with the label of each column, and its numbers.
-
-    Args:
-        records: What has the columns.
-        keys: For each column its name and its labels.
-        outside: As `left_out` gives it.
-        numbers: The columns of its numbers.
-    """
-    labelled = []
-    for name, values in keys:
-        text = pl.col(name).cast(pl.String, strict=False)
-        listed = text.is_in(list(values))
-        if outside[name] is None:
-            plain = records._node.schema[name].kind is Kind.TEXT  # then a bound of records for each value stays known
-            records = records.filter(listed)
-            labelled.append(pl.col(name) if plain else text.alias(name))
-        else:
-            labelled.append(pl.when(listed).then(text).otherwise(pl.lit(outside[name])).alias(name))
-    return records.map([*labelled, *map(pl.col, numbers)])

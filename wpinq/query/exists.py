@@ -19,8 +19,7 @@ from wpinq.core.functions.tree import col, none_null
 from wpinq.core.operators.keys import owners_met
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL, Derived
-from wpinq.query.joins import conjuncts
-from wpinq.query.names import bare
+from wpinq.query.joins import bare, conjuncts
 from wpinq.query.public_rows import PublicRows
 from wpinq.query.tables import Tables
 

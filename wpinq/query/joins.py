@@ -24,10 +24,16 @@ WHY = (
 )
 
 
+def bare(node: Any) -> Any:
+    """An expression without the parentheses around it."""
+    while type(node).__name__ == "Paren":
+        node = node.this
+    return node
+
+
 def conjuncts(condition: Any) -> list[Any]:
     """The conditions that all must be true."""
-    while type(condition).__name__ == "Paren":
-        condition = condition.this
+    condition = bare(condition)
     if type(condition).__name__ != "And":
         return [condition]
     return [part for operand in condition.flatten() for part in conjuncts(operand)]
@@ -45,8 +51,7 @@ def required(condition: Any) -> list[Any]:
 
 def equalities(node: Any) -> list[tuple[Any, Any]]:
     """The sides of the equalities of columns that a condition is made of; nothing where it is another condition."""
-    while type(node).__name__ == "Paren":
-        node = node.this
+    node = bare(node)
     if type(node).__name__ == "And":
         left, right = equalities(node.this), equalities(node.expression)
         return [*left, *right] if left and right else []

@@ -96,13 +96,6 @@ class OutputNames:
         return meant[0]
 
 
-def bare(node: Any) -> Any:
-    """An expression without the parentheses around it."""
-    while type(node).__name__ == "Paren":
-        node = node.this
-    return node
-
-
 def _is_name(node: Any) -> bool:
     return type(node).__name__ == "Column" and not node.args.get("table") and type(node.this).__name__ == "Identifier"
 

@@ -32,7 +32,8 @@ from wpinq.query.derived import CALL, plainly
 from wpinq.query.google import google
 from wpinq.query.grouping import NAME
 from wpinq.query.joined import joined_counts
-from wpinq.query.names import OutputNames, bare
+from wpinq.query.joins import bare
+from wpinq.query.names import OutputNames
 from wpinq.query.outer import inner_of, over
 from wpinq.query.ranged import RangedCounts, ranged_counts
 from wpinq.query.select_context import Reads, aggregates

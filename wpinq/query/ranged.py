@@ -37,7 +37,7 @@ from wpinq.postprocess.degrees.posterior.law import FAR, NoiseTerm, half_width
 from wpinq.query.aggregates import ChargeNames
 from wpinq.query.datetimes import FIRST
 from wpinq.query.derived import CALL, plainly
-from wpinq.query.names import bare
+from wpinq.query.joins import bare
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

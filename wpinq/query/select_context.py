@@ -24,8 +24,8 @@ from wpinq.query.bounds import Declared
 from wpinq.query.derived import CALL, Derived, Rows, plainly
 from wpinq.query.exists import constant, number, semi_joined, sought
 from wpinq.query.grouping import NAME, grouping, missing, sets_of
-from wpinq.query.joins import conjuncts
-from wpinq.query.names import OutputNames, bare
+from wpinq.query.joins import bare, conjuncts
+from wpinq.query.names import OutputNames
 from wpinq.query.public_rows import PublicRows
 from wpinq.query.tables import Tables
 

@@ -20,11 +20,11 @@ from wpinq.core.records.schema import Kind
 from wpinq.html import numbers as shown
 from wpinq.postprocess.axes import Axis, noises, rounded
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
-from wpinq.postprocess.degrees.synthesis.writers import replacing
 from wpinq.postprocess.rounding_search import too_far
 from wpinq.query.table_hierarchy import Hierarchy
 from wpinq.query.table_numbers import CellNumbers, Numbers, Solver, medians
 from wpinq.query.table_public import Public
+from wpinq.storage import replacing
 
 if TYPE_CHECKING:
     import numpy.typing as npt

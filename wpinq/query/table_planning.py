@@ -21,7 +21,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.postprocess.shares import AIMS, Prices, planned
 from wpinq.query.contribution import rebounded
-from wpinq.query.crosstab import in_categories, labels, left_out
+from wpinq.query.table_labels import in_categories, labels, left_out
 from wpinq.query.table_plan import CALL, Names, TablePlan
 
 MOST = 15

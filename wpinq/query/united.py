@@ -28,8 +28,8 @@ from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
 
 if TYPE_CHECKING:
+    from wpinq.aggregates.expected_noise import ExpectedNoise
     from wpinq.aggregates.keywords import Bounds
-    from wpinq.aggregates.quoted import ExpectedNoise
 
 NUMBERS = {Kind.INT, Kind.FLOAT}
 

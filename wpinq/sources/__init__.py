@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Unpack
 from wpinq.core.records.reader import Reader
 from wpinq.core.records.schema import Kind
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns
-from wpinq.sources.form import Form, Words, declared_form
+from wpinq.sources.form import Columns, Form, Words, declared_form
 
 if TYPE_CHECKING:
     from wpinq.sources.files import Files

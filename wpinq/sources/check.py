@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from wpinq.core.records import canonical
-from wpinq.core.records import python as objects
+from wpinq.core.records import kinds as objects
 from wpinq.core.records import text as convert
 from wpinq.core.records.reader import Reader
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
-from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.databases.duckdb import DuckDbReader
 from wpinq.sources.files import reading
-from wpinq.sources.form import Words
+from wpinq.sources.form import PAIR, Columns, Words, named
 from wpinq.sources.report import FORM, FORM_JSON, LOST, NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8, Report
 from wpinq.sources.tables.arrays import public_kind
 from wpinq.sources.tables.arrow import TableReader, column_of
@@ -30,10 +29,10 @@ from wpinq.sources.tables.parquet import ParquetReader
 from wpinq.sources.tables.tuples import proper
 from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import UTF16, TextReader
+from wpinq.sources.text.grammar import Block, as_block, as_lines, opened
 from wpinq.sources.text.json import JsonReader
 from wpinq.sources.text.json import objects as json_objects
 from wpinq.sources.text.json import values as values_of
-from wpinq.sources.text.lines import Block, as_block, as_lines, opened
 from wpinq.sources.text.logformat import compiled
 from wpinq.sources.text.servers import FORMATS
 from wpinq.sources.text.weblog import EITHER, WebLogReader, cut

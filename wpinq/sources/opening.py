@@ -10,8 +10,7 @@ from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.reader import Reader, Steady
 from wpinq.errors import ChangedError
 from wpinq.sources import open_source
-from wpinq.sources.columns import Columns
-from wpinq.sources.form import Words
+from wpinq.sources.form import Columns, Words
 
 Opening: TypeAlias = Mapping[str, Any]
 CHANGED = "{}: is not the same for all processes; was it changed just now?"

@@ -14,7 +14,6 @@ import polars as pl
 
 from wpinq.core.records.reader import Reader
 from wpinq.core.records.schema import Column, Kind, Schema
-from wpinq.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +56,6 @@ class Zoned:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "reader"), name)
-
-
-def check_zone(zone: str) -> None:
-    """Refuse what is no time zone.
-
-    Raises:
-        SourceError: It is none that Polars knows.
-    """
-    try:
-        pl.select(pl.lit(0).cast(pl.Datetime("us", "UTC")).dt.convert_time_zone(zone))
-    except Exception:  # noqa: BLE001  it fails in several ways
-        raise SourceError(f"tz={zone!r} is no time zone; write one such as 'Europe/Amsterdam' or 'UTC'.") from None
 
 
 def _kind(kind: Kind) -> Kind:

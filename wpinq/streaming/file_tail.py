@@ -13,7 +13,7 @@ from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources.files import Files, form_of, reading
 from wpinq.sources.form import Words, file_form
-from wpinq.sources.text.lines import BLOCK
+from wpinq.sources.text.grammar import BLOCK
 from wpinq.streaming.rotated import Seen, Tail, around, code, held, ignored, is_copy, listed
 
 if TYPE_CHECKING:

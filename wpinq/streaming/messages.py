@@ -36,7 +36,7 @@ def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema
 
     from wpinq.core.records import text as convert
     from wpinq.sources.text import grammar
-    from wpinq.sources.text.lines import as_block
+    from wpinq.sources.text.grammar import as_block
 
     stamps = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(values)) if times is None else times.to_physical()
     lead = pa.array(stamps.cast(pl.String).fill_null("").cast(pl.Binary).to_list(), pa.large_binary())

@@ -19,7 +19,8 @@ from wpinq.core.plan.shapes import Read
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.log import Merged
 from wpinq.core.runs.compaction import covers
-from wpinq.core.runs.run import PendingQuery, answer
+from wpinq.core.runs.pending import PendingQuery
+from wpinq.core.runs.run import answer
 from wpinq.core.runs.timeline import Timeline, name_of
 from wpinq.core.state.histogram import Histogram
 from wpinq.errors import EngineError

@@ -11,7 +11,7 @@ import polars as pl
 from wpinq.arguments import WHOLE, described
 from wpinq.core.operators.periods import moment
 from wpinq.core.records import canonical
-from wpinq.core.records import python as values
+from wpinq.core.records import kinds as values
 from wpinq.core.records.schema import Kind, Schema, in_columns, polars_type
 from wpinq.core.records.text import utf8
 from wpinq.errors import PlanError, SourceError

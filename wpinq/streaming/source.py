@@ -20,7 +20,7 @@ from wpinq.core.state.memory import LIMIT
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.sources import Columns
-from wpinq.sources.columns import named
+from wpinq.sources.form import named
 from wpinq.streaming.collection import Live
 from wpinq.streaming.epoch_store import EpochStore, refuse_short
 from wpinq.streaming.journal import open_journal

@@ -38,7 +38,7 @@ from wpinq.core.records.schema import Kind
 from wpinq.core.records.weights import WeightType
 from wpinq.core.runs import timeline as versions
 from wpinq.core.state.bykey import ByKey
-from wpinq.sources import columns
+from wpinq.sources import form
 
 partition, select = (
     import_module(f"wpinq.{name}") for name in ("core.operators.partition", "core.measurements.select")
@@ -153,7 +153,7 @@ def odd_names() -> list[Any]:
         module for name, module in sys.modules.items() if name.startswith("wpinq.") and hasattr(module, "in_columns")
     ]
     return [
-        patch.object(columns, "wrong_name", lambda name: None),
+        patch.object(form, "wrong_name", lambda name: None),
         *(patch.object(module, "in_columns", lambda found: pl.DataFrame(list(found))) for module in users),
     ]
 

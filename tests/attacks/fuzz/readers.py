@@ -23,7 +23,7 @@ import wpinq.core.records.text
 import wpinq.sources.tables.arrays
 from wpinq.errors import InternalError, WpinqError
 from wpinq.sources import open_source
-from wpinq.sources.text import grammar, lines
+from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import BOM, TextReader
 
 TIMES = "\0weight"
@@ -44,7 +44,7 @@ def read(grown: Grown, home: Path, parts: int = 1) -> Read:
     path = grown.write(home)
     rows: Rows = Counter()
     try:
-        with patch.object(lines, "BLOCK", grown.block), patch.object(lines, "LONGEST", max(grown.block, 128)):
+        with patch.object(grammar, "BLOCK", grown.block), patch.object(grammar, "LONGEST", max(grown.block, 128)):
             reader = open_source(path, columns=grown.columns, **grown.words)
             names = reader.schema.names
             for part in range(parts):

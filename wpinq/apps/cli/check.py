@@ -10,7 +10,7 @@ import typer
 
 from wpinq.apps.cli import arguments
 from wpinq.apps.cli.inputs import Input
-from wpinq.sources.columns import parse_columns
+from wpinq.sources.form import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.sources.report import Problem, Report

@@ -209,7 +209,7 @@ def _question(people: Collection) -> tuple[str, Priced, Callable[[], Answer]]:
         return QUERY, priced_sql(priced_query, None), priced_query.charge
     import polars as pl
 
-    from wpinq.aggregates.quoted import expected_noise
+    from wpinq.aggregates.expected_noise import expected_noise
     from wpinq.apps.remote.pricing import priced
 
     counted = people.filter(pl.col("sick_days") > LIMIT)

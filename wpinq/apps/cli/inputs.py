@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.core import Kind
 from wpinq.errors import LedgerError, PlanError
-from wpinq.sources.columns import named, parse_columns
-from wpinq.sources.form import Words
+from wpinq.sources.form import Words, named, parse_columns
 
 if TYPE_CHECKING:
     from wpinq import Unit

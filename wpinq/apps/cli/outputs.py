@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.errors import SourceError, needs
+from wpinq.storage import replacing
 
 ROOM = 1 << 20
 """Bytes that a disk must have left for what a command writes."""
@@ -71,8 +72,6 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def write_text(option: str, path: Path, text: str) -> None:
     """Write a file of text, whole or not at all."""
-    from wpinq.postprocess.degrees.synthesis.writers import replacing
-
     with replacing(option, path, (path.suffix.lower(),)) as file:
         file.write(text.encode())
 

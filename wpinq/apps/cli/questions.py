@@ -90,7 +90,7 @@ def _options(text: str) -> tuple[str, dict[str, list[str]]]:
 
 
 def _measured(text: str, options: dict[str, list[str]], records: Collection) -> Question:
-    from wpinq.aggregates.quoted import expected_noise
+    from wpinq.aggregates.expected_noise import expected_noise
     from wpinq.apps.remote.pricing import priced
 
     match = MEASURE.fullmatch(text)

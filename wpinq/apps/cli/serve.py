@@ -18,10 +18,10 @@ def serve(file: File) -> None:
     What its scripts measure is charged, once, and computed before the first request.
     """
     needs("serve", "wpinq serve")
+    from wpinq.apps.serve.app import serve as run
     from wpinq.apps.serve.catalogue import opened
     from wpinq.apps.serve.config import read
     from wpinq.apps.serve.run import listening
-    from wpinq.apps.serve.run import serve as run
     from wpinq.apps.serve.tokens import Tokens
 
     config = read(file)

@@ -28,8 +28,7 @@ from wpinq.apps.cli.process import interruptible
 from wpinq.apps.scripts.script import Dataflow, Rehearsal, rehearsed
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
-from wpinq.sources.columns import parse_columns
-from wpinq.sources.form import Words
+from wpinq.sources.form import Words, parse_columns
 
 if TYPE_CHECKING:
     from wpinq.apps.cli.inputs import Input
@@ -107,7 +106,7 @@ class Stream:
         Raises:
             SourceError: There is no such column, or a topic's columns are not named.
         """
-        from wpinq.sources.columns import chosen as picked
+        from wpinq.sources.form import chosen as picked
         from wpinq.streaming.messages import log_of
 
         columns, topic = parse_columns(self.data.columns), self.topic

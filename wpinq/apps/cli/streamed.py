@@ -134,7 +134,7 @@ def heard(data: Input) -> Appending:
     from wpinq.apps.serve.appending import Appending
     from wpinq.apps.serve.intake import TYPES
     from wpinq.core import Kind
-    from wpinq.sources.columns import named, parse_columns
+    from wpinq.sources.form import named, parse_columns
 
     if not data.source.endswith(".jsonl") or data.columns is None or any(wildcard in data.source for wildcard in "*?["):
         raise PlanError("--listen: INPUT is a file that what is sent is appended to, such as sent.jsonl; name its"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.aggregates.quoted import ExpectedNoise
+from wpinq.aggregates.expected_noise import ExpectedNoise
 from wpinq.apps.publish.price import Price
 from wpinq.core import Composition, Promise
 from wpinq.exact import decimal

@@ -11,7 +11,7 @@ from wpinq.apps.publish.declared import Data, File
 from wpinq.core import Column, Kind, Ledger, Schema, declared_kinds
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
-from wpinq.sources.columns import chosen
+from wpinq.sources.form import chosen
 
 if TYPE_CHECKING:
     from wpinq.streaming.kafka import Topic

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from wpinq import Quote
-from wpinq.aggregates.quoted import ExpectedNoise
+from wpinq.aggregates.expected_noise import ExpectedNoise
 from wpinq.apps.remote.wire import Expected, Left, Priced, exact_text
 from wpinq.core import LEVEL, About, Allowance, Charge, Ledger
 from wpinq.query import Quoted

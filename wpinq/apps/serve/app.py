@@ -1,13 +1,18 @@
-"""The server as an ASGI application: its operations, the pages for browsers, and the door before them.
+"""The server as an ASGI application, and run: its operations, the pages for browsers, and the door before them.
 
 `/api/metrics` tells the curator's Prometheus what is left of the ledgers' budgets and caps.
 """
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -15,9 +20,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from wpinq.apps.serve import run
 from wpinq.apps.serve.admin import CURATING
 from wpinq.apps.serve.agents import Agents
 from wpinq.apps.serve.catalogue import Catalogue
+from wpinq.apps.serve.config import Config
+from wpinq.apps.serve.connections import AT_ONCE, Room, bounded, raised
 from wpinq.apps.serve.measured import OBSERVING
 from wpinq.apps.serve.middleware import AGENTS, Door, Entrance
 from wpinq.apps.serve.operations import JSON, Site, description
@@ -106,3 +114,39 @@ def metrics(site: Site) -> Callable[[Request], Awaitable[Response]]:
             return refused(error, request.scope["path"])
 
     return endpoint
+
+
+def runner(catalogue: Catalogue, tokens: Tokens) -> uvicorn.Server:
+    """The server, ready to run on sockets of `run.listening`.
+
+    Args:
+        catalogue: What is served.
+        tokens: Who may ask.
+    """
+    server, room = catalogue.config.server, _room(catalogue.config)
+    pem = [None if path is None else str(catalogue.home / path) for path in (server.certificate, server.key)]
+    run.LOG.setLevel(logging.INFO)
+    protocol = type("Connected", (run.Impatient,), {"room": room})
+    config = uvicorn.Config(
+        application(catalogue, tokens), http=protocol, ws="none", loop="asyncio", access_log=False,
+        log_config=None, log_level="error",  # uvicorn's own closes every handler of the process
+        server_header=False, date_header=False, timeout_keep_alive=run.IDLE,
+        timeout_graceful_shutdown=run.GRACE,  # type: ignore[arg-type]  # asyncio takes parts of seconds
+        backlog=AT_ONCE, ssl_certfile=pem[0], ssl_keyfile=pem[1], proxy_headers=False,
+    )  # fmt: skip
+    return run.Ending(config, room)
+
+
+def _room(config: Config) -> Room:
+    """How many connections there may be. A proxy has all of them."""
+    most = bounded(config.limits.connections, raised())
+    return Room(most, most if config.server.proxy else min(most, config.limits.each))
+
+
+def serve(catalogue: Catalogue, tokens: Tokens, listener: socket.socket) -> None:
+    """Serve until a signal ends it."""
+    try:
+        runner(catalogue, tokens).run(sockets=[listener])
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)  # Python would wait for questions whose threads nothing interrupts

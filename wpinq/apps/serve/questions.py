@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from wpinq import Answer, Measurement, Quote
-from wpinq.aggregates.quoted import expected_noise
+from wpinq.aggregates.expected_noise import expected_noise
 from wpinq.apps.remote.bins import value
 from wpinq.apps.remote.grammar import Measure
 from wpinq.apps.remote.pricing import left, priced, priced_sql

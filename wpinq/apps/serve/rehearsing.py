@@ -17,7 +17,7 @@ from fractions import Fraction
 import msgspec
 
 from wpinq import Unit
-from wpinq.aggregates.quoted import expected_noise
+from wpinq.aggregates.expected_noise import expected_noise
 from wpinq.apps.remote.pricing import priced, priced_sql
 from wpinq.apps.serve.catalogue import Catalogue, Opened
 from wpinq.apps.serve.config import Config, Protected

@@ -1,4 +1,4 @@
-"""Run a server: uvicorn, with bounds for clients that send or read nothing, an end in time, and a quiet log."""
+"""How servers run: uvicorn, with bounds for clients that send or read nothing, an end in time, and a quiet log."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from wpinq.apps.serve.app import application
-from wpinq.apps.serve.catalogue import Catalogue
-from wpinq.apps.serve.config import Config, Server
-from wpinq.apps.serve.connections import AT_ONCE, Listener, Room, bounded, raised
-from wpinq.apps.serve.tokens import Tokens
+from wpinq.apps.serve.config import Server
+from wpinq.apps.serve.connections import Listener, Room
 from wpinq.errors import SourceError
 
 BACKLOG = 16_384
@@ -179,38 +176,3 @@ def listening(server: Server) -> Listener:
         result.close()
         raise SourceError(f"{server.host}:{server.port}: {error.strerror}; set server.host and server.port.") from None
     return result
-
-
-def runner(catalogue: Catalogue, tokens: Tokens) -> uvicorn.Server:
-    """The server, ready to run on sockets of `listening`.
-
-    Args:
-        catalogue: What is served.
-        tokens: Who may ask.
-    """
-    server, room = catalogue.config.server, _room(catalogue.config)
-    pem = [None if path is None else str(catalogue.home / path) for path in (server.certificate, server.key)]
-    LOG.setLevel(logging.INFO)
-    protocol = type("Connected", (Impatient,), {"room": room})
-    config = uvicorn.Config(
-        application(catalogue, tokens), http=protocol, ws="none", loop="asyncio", access_log=False,
-        log_config=None, log_level="error",  # uvicorn's own closes every handler of the process
-        server_header=False, date_header=False, timeout_keep_alive=IDLE, timeout_graceful_shutdown=GRACE,  # type: ignore[arg-type]  # asyncio takes parts of seconds
-        backlog=AT_ONCE, ssl_certfile=pem[0], ssl_keyfile=pem[1], proxy_headers=False,
-    )  # fmt: skip
-    return Ending(config, room)
-
-
-def _room(config: Config) -> Room:
-    """How many connections there may be. A proxy has all of them."""
-    most = bounded(config.limits.connections, raised())
-    return Room(most, most if config.server.proxy else min(most, config.limits.each))
-
-
-def serve(catalogue: Catalogue, tokens: Tokens, listener: socket.socket) -> None:
-    """Serve until a signal ends it."""
-    try:
-        runner(catalogue, tokens).run(sockets=[listener])
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)  # Python would wait for questions whose threads nothing interrupts

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wpinq.core.kernels import declare
-from wpinq.core.kernels.partitions import Memory, Partitions, Weights, Words
+
+if TYPE_CHECKING:
+    from wpinq.core.kernels.partitions import Memory, Partitions, Weights, Words
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 declare({
@@ -44,8 +47,7 @@ class Sums:
     def add_sorted(self, ids: Words, weights: Weights) -> None:
         """Add weights of identities in order, which would crowd one end of a table that grows."""
         if self.size + len(ids) > 7 * 2**LARGE // 10:
-            self._partitions = self._partitions or Partitions(self._library, self._memory)
-            self._partitions.append(ids, weights)
+            self._spread().append(ids, weights)
             return
         while int(self._used[0]) + len(ids) > 7 * 2**self._bits // 10:
             self._widen()
@@ -83,6 +85,14 @@ class Sums:
             yield from partitions.blocks()
             self._clear(SMALL)
 
+    def _spread(self) -> Partitions:
+        """The partitions, made where there are none: few tables outgrow a cache."""
+        if self._partitions is None:
+            from wpinq.core.kernels.partitions import Partitions
+
+            self._partitions = Partitions(self._library, self._memory)
+        return self._partitions
+
     def _scattered(self) -> Partitions | None:
         if self._partitions is not None:
             self._partitions.scatter(self._slots, self._bits)
@@ -99,8 +109,7 @@ class Sums:
 
     def _widen(self) -> None:
         if self._bits >= (LARGE if self._rows < 2 * int(self._used[0]) else LARGEST):
-            self._partitions = self._partitions or Partitions(self._library, self._memory)
-            self._partitions.scatter(self._slots, self._bits)
+            self._spread().scatter(self._slots, self._bits)
             self._used[0] = self._rows = 0
             return
         (ids, weights), rows = self._items(), self._rows

@@ -25,6 +25,7 @@ from wpinq.core.plan.phrase import biases
 from wpinq.errors import PlanError, WpinqError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.lazy import above, shown_by
+from wpinq.storage import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,7 @@ def save(frame: pl.DataFrame, content: dict[str, Any], path: Any, suffixes: tupl
     Raises:
         SourceError: The suffix is none of these, or the place cannot be written.
     """
-    with above("replacing")("save", path, suffixes) as file:
+    with replacing("save", path, suffixes) as file:
         file.write(_written(frame, content, Path(path).suffix.lower()))
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from wpinq.core.records.identity import identities
-from wpinq.core.records.log import Log
 from wpinq.errors import PlanError
 from wpinq.lazy import above
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from wpinq.core.measurements.query import ChargedQuery
     from wpinq.core.operators.window import Window
     from wpinq.core.pricing.quote import Quote
+    from wpinq.core.records.log import Log
 
 
 class Moment(NamedTuple):

@@ -138,7 +138,7 @@ def combines_records(node: Node) -> bool:
 
 def linear(root: Node) -> bool:
     """Whether a unit changes the output alike at every epoch: no step over a live source combines records."""
-    return not any(combines_records(node) for node in steps(root) if any(data.grows for data in sources(node)))
+    return not any(combines_records(node) for node in steps(root) if any(data.live for data in sources(node)))
 
 
 def parallel(window: Window) -> bool:

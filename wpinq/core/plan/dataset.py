@@ -117,17 +117,13 @@ class DataSet:
 
     @property
     def live(self) -> bool:
-        """Whether its records come epoch by epoch."""
-        from wpinq.core.records.log import Closed, Log  # the command line starts without what they load
-
-        return isinstance(self.reader, (Log, Closed))
+        """Whether its records come epoch by epoch, so that a plan may be measured at several of them."""
+        return bool(getattr(self.reader, "grows", False))
 
     @property
     def kept(self) -> bool:
         """Whether its epochs are kept for a restart, after which its questions are asked again."""
-        from wpinq.core.records.log import Closed, Log  # see `live`
-
-        return isinstance(self.reader, (Log, Closed)) and self.reader.kept
+        return self.live and bool(getattr(self.reader, "kept", False))
 
     @property
     def _once(self) -> bool:
@@ -295,11 +291,6 @@ class DataSet:
             total.add(frame)
             yield frame.select(*columns, *([WEIGHT] if WEIGHT in frame.columns else []))
         self.ledger.pin(Pin(self.edition, self.reader.name, total.way, total.digest))
-
-    @property
-    def grows(self) -> bool:
-        """Whether its records come epoch by epoch, so that a plan may be measured at several of them."""
-        return bool(getattr(self.reader, "grows", False))
 
 
 class Rows:

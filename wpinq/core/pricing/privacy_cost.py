@@ -22,7 +22,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from wpinq.core.ledger import Cost
+from wpinq.core.ledger.cost import Cost
 from wpinq.core.ledger.privacy_filter import SHARE
 from wpinq.core.ledger.renyi import best_order, limit
 from wpinq.core.noise import Mechanism, mechanism

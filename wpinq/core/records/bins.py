@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from wpinq.core.records.python import fitted
+from wpinq.core.records.kinds import fitted
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.core.records.values import NULL, decode, encode
 from wpinq.errors import BinError, SourceError

@@ -40,7 +40,7 @@ import polars as pl
 from wpinq.core.operators.contribution.first import First
 from wpinq.core.plan.forms import each_record
 from wpinq.core.plan.node import Node, Source, fingerprints, rewrite, steps
-from wpinq.core.records import python as values
+from wpinq.core.records import kinds as values
 from wpinq.core.records.batch import WEIGHT, Batch, rows_of
 from wpinq.core.records.log import Epoch, Log, Merged, records_in
 from wpinq.core.records.schema import Column, Kind, Schema

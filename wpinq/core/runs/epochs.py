@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.stability import Survey
-from wpinq.core.records.log import Log
 from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
@@ -55,7 +54,12 @@ def log_of(read: Iterable[DataSet]) -> Timeline | None:
     Raises:
         PlanError: There are several, which do not share their epochs.
     """
-    result: list[Any] = [data.reader for data in read if isinstance(data.reader, Log)]
+    live = [data.reader for data in read if data.live]
+    if not live:
+        return None
+    from wpinq.core.records.log import Log
+
+    result: list[Any] = [reader for reader in live if isinstance(reader, Log)]
     if len(result) > 1:
         raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
     return result[0] if result else None

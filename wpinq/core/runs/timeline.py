@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
@@ -15,8 +16,10 @@ from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source, fingerprints, rewrite
 from wpinq.core.plan.shapes import Read, Shape
 from wpinq.core.records.log import Closed, Log
-from wpinq.core.runs.run import PendingQuery
 from wpinq.errors import PlanError
+
+if TYPE_CHECKING:
+    from wpinq.core.runs.pending import PendingQuery
 
 
 @dataclass(eq=False, repr=False)

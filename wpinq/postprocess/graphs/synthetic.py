@@ -12,9 +12,10 @@ import numpy as np
 from wpinq.errors import PlanError, needs
 from wpinq.postprocess.degrees.synthesis.gale_ryser import nearest, rescale
 from wpinq.postprocess.degrees.synthesis.sampler import sample
-from wpinq.postprocess.degrees.synthesis.writers import WRITERS, replacing, write_pairs
+from wpinq.postprocess.degrees.synthesis.writers import WRITERS, write_pairs
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints
 from wpinq.postprocess.graphs.pair_counts import LARGEST, MOST, PairGraph
+from wpinq.storage import replacing
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -16,12 +16,11 @@ from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.reader import wanted
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns
 from wpinq.sources.databases.conditions import condition, integer, text
 from wpinq.sources.databases.counting import counted
 from wpinq.sources.databases.postgres import quoted
-from wpinq.sources.files import Files
-from wpinq.sources.readers import FileReader, ran
+from wpinq.sources.files import FileReader, Files, ran
+from wpinq.sources.form import Columns
 from wpinq.sources.tables import arrays
 
 OF_TABLE = """system.main.lower(table_name) = system.main.lower(?) AND schema_name = system.main.current_schema()

@@ -23,8 +23,8 @@ from wpinq.arguments import NAME, NOTHING, takes
 from wpinq.core.records.reader import ObjectReader, wanted
 from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import SourceError, needs
-from wpinq.sources.columns import Columns, declared
-from wpinq.sources.readers import ran
+from wpinq.sources.files import ran
+from wpinq.sources.form import Columns, declared
 from wpinq.sources.tables import arrays
 
 SCHEMES = ("postgresql", "postgres")

@@ -23,18 +23,17 @@ import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, PATH, takes
 from wpinq.core.functions.tree import Node
-from wpinq.core.records import python as values
+from wpinq.core.records import kinds as values
 from wpinq.core.records import text as convert
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.reader import Steady, wanted
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.errors import ChangedError, SourceError
-from wpinq.sources.columns import Columns, check_names, chosen
 from wpinq.sources.databases.conditions import condition, integer, text
 from wpinq.sources.databases.counting import counted
 from wpinq.sources.databases.postgres import quoted
-from wpinq.sources.files import CHANGED, plain, state
-from wpinq.sources.readers import ran
+from wpinq.sources.files import CHANGED, plain, ran, state
+from wpinq.sources.form import Columns, check_names, chosen
 from wpinq.sources.tables import arrays
 
 ROWS_PER_FETCH = 1 << 16  # rows fetched at a time

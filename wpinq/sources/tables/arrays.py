@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq.core.records import python as values
+from wpinq.core.records import kinds as values
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.core.records.text import parse_column, series, valid_text
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns, check_names, chosen
+from wpinq.sources.form import Columns, check_names, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,12 +10,12 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.core.records import python as values
+from wpinq.core.records import kinds as values
 from wpinq.core.records.reader import ObjectReader, Steady, listed, wanted
 from wpinq.core.records.schema import Column, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns, check_names
-from wpinq.sources.readers import ran
+from wpinq.sources.files import ran
+from wpinq.sources.form import Columns, check_names
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.tuples import TupleReader, held_frames
 

@@ -19,9 +19,8 @@ from wpinq.core.records import text as convert
 from wpinq.core.records.reader import Reader, listed, wanted
 from wpinq.core.records.schema import Column, Kind
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns, chosen
-from wpinq.sources.files import File, Files
-from wpinq.sources.readers import FileReader
+from wpinq.sources.files import File, FileReader, Files
+from wpinq.sources.form import Columns, chosen
 
 if TYPE_CHECKING:
     from wpinq.sources.tables.ipc import ArrowReader

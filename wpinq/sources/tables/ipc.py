@@ -11,9 +11,8 @@ import polars as pl
 
 from wpinq.core.records.reader import wanted
 from wpinq.core.records.schema import Schema
-from wpinq.sources.columns import Columns
-from wpinq.sources.files import File, Files, reading
-from wpinq.sources.readers import FileReader
+from wpinq.sources.files import File, FileReader, Files, reading
+from wpinq.sources.form import Columns
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.parquet import columns_alike, decoding
 

@@ -17,9 +17,8 @@ from wpinq.core.records.reader import listed, wanted
 from wpinq.core.records.schema import Schema
 from wpinq.core.state.workers import cores
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns, check_names, chosen
-from wpinq.sources.files import File, Files, reading
-from wpinq.sources.readers import FileReader
+from wpinq.sources.files import File, FileReader, Files, reading
+from wpinq.sources.form import Columns, check_names, chosen
 from wpinq.sources.tables import arrays, decode
 
 ROWS_PER_FRAME = 1 << 19  # rows of a frame

@@ -22,7 +22,7 @@ from wpinq.core.records.reader import ObjectReader, wanted
 from wpinq.core.records.schema import Schema
 from wpinq.core.records.weights import CAPACITY
 from wpinq.errors import SourceError, installed
-from wpinq.sources.columns import Columns
+from wpinq.sources.form import Columns
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.arrow import redacted
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.core.records import python as values
+from wpinq.core.records import kinds as values
 from wpinq.core.records.reader import HeldReader, wanted
 from wpinq.core.records.schema import Kind, Schema, in_columns, polars_type
 from wpinq.errors import SourceError
-from wpinq.sources.columns import PAIR, Columns, named
+from wpinq.sources.form import PAIR, Columns, named
 
 ROWS_PER_FRAME = 1 << 16  # rows turned into columns at a time
 

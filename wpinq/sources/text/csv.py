@@ -14,12 +14,10 @@ from wpinq.core.records import text as convert
 from wpinq.core.records.reader import listed, wanted
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns, check_names, chosen, named
-from wpinq.sources.files import File, Files, reading
-from wpinq.sources.form import ANEW, SEPARATORS, Form
-from wpinq.sources.readers import FileReader
+from wpinq.sources.files import File, FileReader, Files, reading
+from wpinq.sources.form import ANEW, SEPARATORS, Columns, Form, check_names, chosen, named
 from wpinq.sources.text import grammar
-from wpinq.sources.text.lines import END, Block, blocks, opened
+from wpinq.sources.text.grammar import END, Block, blocks, opened
 
 if TYPE_CHECKING:
     import pyarrow as pa

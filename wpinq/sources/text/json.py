@@ -16,10 +16,10 @@ import polars as pl
 from wpinq.core.records import text as convert
 from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns, named
 from wpinq.sources.files import Files
+from wpinq.sources.form import Columns, named
 from wpinq.sources.text.csv import TextReader
-from wpinq.sources.text.lines import Block, as_lines
+from wpinq.sources.text.grammar import Block, as_lines
 
 
 @dataclass(frozen=True, slots=True)

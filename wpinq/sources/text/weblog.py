@@ -16,11 +16,11 @@ import polars as pl
 from wpinq.core.records import text as convert
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.sources.columns import Columns, chosen
 from wpinq.sources.files import Files
+from wpinq.sources.form import Columns, chosen
 from wpinq.sources.text.csv import TextReader
+from wpinq.sources.text.grammar import Block, as_lines
 from wpinq.sources.text.json import objects_of
-from wpinq.sources.text.lines import Block, as_lines
 from wpinq.sources.text.logformat import QUOTED, LogFormat
 from wpinq.sources.text.servers import named
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from wpinq.core.records.schema import Kind
-from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.files import Files
+from wpinq.sources.form import PAIR, Columns, named
 from wpinq.sources.text.csv import TextReader
-from wpinq.sources.text.grammar import without_returns
-from wpinq.sources.text.lines import Block, as_block, as_lines
+from wpinq.sources.text.grammar import Block, as_block, as_lines, without_returns
 
 if TYPE_CHECKING:
     import pyarrow as pa

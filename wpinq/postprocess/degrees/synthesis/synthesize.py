@@ -21,7 +21,8 @@ from wpinq.postprocess.degrees.path import Ints
 from wpinq.postprocess.degrees.synthesis import gale_ryser
 from wpinq.postprocess.degrees.synthesis.gale_ryser import Indices
 from wpinq.postprocess.degrees.synthesis.sampler import sample
-from wpinq.postprocess.degrees.synthesis.writers import WRITERS, replacing, schema, write_pairs
+from wpinq.postprocess.degrees.synthesis.writers import WRITERS, schema, write_pairs
+from wpinq.storage import replacing
 
 if TYPE_CHECKING:
     import networkx as nx

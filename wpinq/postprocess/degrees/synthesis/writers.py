@@ -1,20 +1,13 @@
-"""Files that appear whole or not at all, and tables of pairs written in batches."""
+"""Tables of pairs, written in batches."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-
-from wpinq.arguments import instance, require
-from wpinq.errors import SourceError
-from wpinq.storage import appearing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,33 +15,6 @@ if TYPE_CHECKING:
     from wpinq.postprocess.degrees.synthesis.gale_ryser import Indices
 
 BATCH = 1 << 20  # rows
-
-
-@contextmanager
-def replacing(call: str, path: str | Path, suffixes: tuple[str, ...]) -> Iterator[IO[bytes]]:
-    """Write a file whole or not at all; see `storage.appearing`.
-
-    Args:
-        call: The name of the public call, for the error.
-        path: Where the file shall stand; what stands there is replaced.
-        suffixes: The endings that `call` can write.
-
-    Raises:
-        SourceError: The suffix is not one of `suffixes`, or the place cannot be written.
-    """
-    require(path, instance("a path", str, os.PathLike), f"{call}(path)")
-    path = Path(path)
-    if path.suffix.lower() not in suffixes or "\0" in str(path):
-        raise SourceError(f"{call}({str(path)!r}): the file's name must end in one of {', '.join(suffixes)}.")
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(21, "Is a directory")
-        with appearing(path, 0o666) as file:
-            yield file
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise SourceError(f"{call}({str(path)!r}): cannot be written: {reason}. Choose another place; what was "
-                          "charged stays charged, and asking the same again is free.") from None  # fmt: skip
 
 
 def schema(columns: tuple[str, str]) -> pa.Schema:

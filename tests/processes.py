@@ -2,10 +2,11 @@
 
 `Popen` and `run` are those of `subprocess`. A command of this Python (`-m wpinq ...`, `-c CODE`, `SCRIPT ...`) becomes
 a copy (fork) of a process that has imported all of the package and has run none of it (`stem.py`). Its arguments,
-directory, environment, streams, exit code and signals are its own, and it ends as any Python does. It becomes a child
-of the test process, so that waiting for it, and killing it, is what it always is. What has to see a Python begin -
-which modules are loaded, another seed of hashes, the number of threads - takes `subprocess` itself. All other commands,
-and all commands of a system that is not Linux, become what `subprocess` makes of them.
+directory, environment, streams, exit code and signals are its own, and it ends as any Python does, but that nothing is
+taken apart of what it began with. It becomes a child of the test process, so that waiting for it, and killing it, is
+what it always is. What has to see a Python begin - which modules are loaded, another seed of hashes, the number of
+threads - takes `subprocess` itself. All other commands, and all commands of a system that is not Linux, become what
+`subprocess` makes of them.
 """
 
 from __future__ import annotations

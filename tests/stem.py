@@ -3,6 +3,7 @@
 A copy is made by two forks, of which the first ends at once, so that whoever asks becomes the parent of the second.
 """
 
+import atexit
 import gc
 import importlib
 import json
@@ -12,17 +13,34 @@ import runpy
 import signal
 import socket
 import sys
+import threading
 import types
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FREE = 100
 """The first number that streams are kept under until they get their own."""
 
 
+@contextmanager
+def one_thread():
+    """Say that Polars has one thread, unless something else was said of it."""
+    if "POLARS_MAX_THREADS" in os.environ:
+        yield
+        return
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    yield
+    del os.environ["POLARS_MAX_THREADS"]
+
+
 def load():
-    """Import the package, but for what needs an extra that is not there."""
+    """Import the package, but for what needs an extra that is not there.
+
+    Polars has one thread in all copies, as it has in the workers of tests (`conftest.py`).
+    """
+    with one_thread():
+        import polars  # noqa: F401 - it reads this while it is imported
     import wpinq
 
     for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):
@@ -80,16 +98,39 @@ def dressed(task, streams):
 
 
 def become(kind):
-    """Run what was asked for, as the main program."""
+    """Run what was asked for, as the main program, and return the code that it ends with."""
     words = sys.argv
-    if kind == "module":
-        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
-    elif kind == "script":
-        runpy.run_path(words[0], run_name="__main__")
-    else:
-        sys.argv = ["-c", *words[1:]]
-        main = sys.modules["__main__"] = types.ModuleType("__main__")
-        exec(compile(words[0], "<string>", "exec"), main.__dict__)
+    try:
+        if kind == "module":
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        elif kind == "script":
+            runpy.run_path(words[0], run_name="__main__")
+        else:
+            sys.argv = ["-c", *words[1:]]
+            main = sys.modules["__main__"] = types.ModuleType("__main__")
+            exec(compile(words[0], "<string>", "exec"), main.__dict__)
+    except SystemExit as exit_:
+        if not isinstance(exit_.code, int | None):
+            raise  # a text, which Python prints
+        return exit_.code or 0
+    return 0
+
+
+def end(code):
+    """End as Python does, but for taking apart the modules that a copy began with: nine tenths of a short command.
+
+    What the program itself holds is let go, and so flushed and closed. Where a stream cannot be flushed, Python ends.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    main = vars(sys.modules["__main__"])
+    if main is not globals():
+        main.clear()
+    gc.collect()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        if not stream.closed:
+            stream.flush()
+    os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":
@@ -100,4 +141,7 @@ if __name__ == "__main__":
         copy = asked(listening)
     if copy:
         dressed(*copy)
-        become(copy[0]["kind"])
+        code = become(copy[0]["kind"])
+        with suppress(OSError):
+            end(code)
+        sys.exit(code)

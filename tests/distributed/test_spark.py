@@ -13,7 +13,7 @@ from distributed.test_spark_tables import RECORDS, entries, table
 from distributed.test_spark_tables import protected as declared
 
 import wpinq
-from wpinq.distributed.spark_tasks import labels
+from wpinq.distributed.spark import labels
 
 pytest.importorskip("pyspark", reason="PySpark is not installed; .ci/spark has an environment for it")
 
@@ -68,11 +68,11 @@ def test_all_tasks_of_a_step_run_at_once_those_of_the_last_too(place, session):
 
 @pytest.mark.parametrize("parts", [2, 24])
 def test_spark_deals_each_part_to_a_partition_of_its_own(session, parts):
-    rows = session.createDataFrame([(label,) for label in labels(parts)], "part int").repartition(parts, "part")
-    dealt = {
-        row["part"]: row["partition"] for row in rows.selectExpr("part", "spark_partition_id() AS partition").collect()
-    }
-    assert [dealt[label] for label in labels(parts)] == list(range(parts))
+    chosen = labels(session, parts)
+    rows = session.createDataFrame([(label,) for label in chosen], "part int").repartition(parts, "part")
+    partitions = rows.selectExpr("part", "spark_partition_id() AS partition").collect()
+    dealt = {row["part"]: row["partition"] for row in partitions}
+    assert [dealt[label] for label in chosen] == list(range(parts))
 
 
 def test_a_dataframe_counts_as_its_rows_do_in_one_process_and_the_ledger_is_the_same(tmp_path, session):

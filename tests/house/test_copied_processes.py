@@ -15,7 +15,10 @@ print(__name__, sys.argv, os.getcwd(), os.environ.get("WHO"), sys.stdin.read(), 
 print("to the other", file=sys.stderr)
 """
 ENDS = ["pass", "raise SystemExit(3)", "raise SystemExit('a line')", "import atexit; atexit.register(print, 'last')",
-        "import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "import sys; sys.exit(input() == 'x')"]  # fmt: skip
+        "import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "import sys; sys.exit(input() == 'x')",
+        "raise SystemExit(-1)", "import sys; print('x'); sys.stdout.close()", "import os; print('x'); os.close(1)",
+        "from threading import Timer; here = 1; Timer(0.1, lambda: print('a thread', here)).start()",
+        "class Held:\n    def __del__(self): print('let go')\nheld = Held()"]  # fmt: skip
 
 
 def both(command, **options):
@@ -45,6 +48,17 @@ def test_a_traceback_ends_in_the_same_line():
     assert [(code, out, said.splitlines()[-1]) for code, out, said in (plain, copied)] == [
         (1, "", "ZeroDivisionError: division by zero")
     ] * 2
+
+
+@pytest.mark.parametrize("kind", ["code", "script"])
+def test_what_it_did_not_close_is_written(tmp_path, kind):
+    code = "file = open('written', 'w'); file.write('all of it')"
+    (tmp_path / "write.py").write_text(code)
+    first = {"code": ["-W", "ignore", "-c", code], "script": [str(tmp_path / "write.py")]}[kind]
+    for each in (subprocess, processes):
+        each.run([sys.executable, *first], cwd=tmp_path, check=True)
+        assert (tmp_path / "written").read_text() == "all of it"
+        (tmp_path / "written").unlink()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -9,6 +9,9 @@ What must hold in every state, of the records 0, 1, 2 ... of the partition:
 - epochs hold each record at most once, in order, and without gaps; parts that wait go on where epochs end;
 - an epoch that was answered once is always answered with the same records;
 - what a worker or a keeper believes never makes more than one of them succeed.
+
+The search takes one state of those that differ by the numbers of workers or of keepers alone, since neither the steps
+nor what must hold depends on them (Ip and Dill, Better Verification Through Symmetry, 1996).
 """
 
 from __future__ import annotations
@@ -189,25 +192,52 @@ def wrong(state: State) -> str:
     return ""
 
 
-def search(rules: Rules = Rules(), most: int = 10**7) -> tuple[int, list[str]]:
+def alike(state: State) -> tuple[State, int]:
+    """The same for all states that differ by the numbers of workers and of keepers alone, and how many those are."""
+    first, second = state.workers
+    holder = state.partition.holder
+    left = (first.fence, first.position, first.read or (), holder == 0)
+    right = (second.fence, second.position, second.read or (), holder == 1)
+    many = 1 if left == right else 2
+    if right < left:
+        partition = state.partition if holder == NOBODY else state.partition._replace(holder=1 - holder)
+        state = state._replace(partition=partition, workers=(second, first))
+    one, other = state.keepers
+    holder = state.keeper.holder
+    left, right = (one, holder == 0), (other, holder == 1)
+    if right < left:
+        keeper = state.keeper if holder == NOBODY else state.keeper._replace(holder=1 - holder)
+        state = state._replace(keeper=keeper, keepers=(other, one))
+    return state, many if left == right else 2 * many
+
+
+def search(rules: Rules = Rules(), most: int = 10**7, *, every: bool = False) -> tuple[int, list[str]]:
     """Go through all states.
 
+    Args:
+        rules: What transactions check.
+        most: How many states there are at the most.
+        every: Whether to go through each of those that are alike.
+
     Returns:
-        How many there are, and the steps to the first that is wrong, with what is wrong; none where all hold.
+        How many there are, and the steps to the first that is wrong, with what is wrong; none where all hold. Two
+        workers may change their numbers on the way, and so may two keepers.
     """
-    begin = State()
+    begin, states = State(), 1
     before: dict[State, tuple[State, str] | None] = {begin: None}
     queue = [begin]
     for state in queue:
         if why := wrong(state):
-            return len(before), [*_path(before, state), why]
+            return states, [*_path(before, state), why]
         for name, after in steps(state, rules):
             step = state, name
-            if before.setdefault(after, step) is step:
-                queue.append(after)
-        if len(before) > most:
+            chosen, many = (after, 1) if every else alike(after)
+            if before.setdefault(chosen, step) is step:
+                states += many
+                queue.append(chosen)
+        if states > most:
             raise MemoryError("the search is larger than was foreseen")
-    return len(before), []
+    return states, []
 
 
 def _path(before: dict[State, tuple[State, str] | None], state: State) -> list[str]:

@@ -46,6 +46,12 @@ def test_no_interleaving_loses_a_record_or_answers_twice(bounds):
     assert states > 10_000
 
 
+@deep
+def test_states_that_are_alike_are_those_that_are_left_out():
+    rules = Rules(bounds=Bounds(1, 2, 2))
+    assert protocol.search(rules) == protocol.search(rules, every=True)
+
+
 @pytest.mark.parametrize(
     ("left_out", "why"),
     [

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -53,6 +53,7 @@ class Spark:
     def __init__(self, session: SparkSession, parts: int | None = None) -> None:
         self._session, self._parts = session, parts
         self._at_once = 0
+        self._labels = dict[int, list[int]]()
 
     def check(self, roots: Sequence[Node]) -> None:
         """Refuse plans that cannot run on executors; nothing was charged.
@@ -114,8 +115,8 @@ class Spark:
         sums = {step: pinned[data] for step, data in reads.items() if data in pinned}
         rows = {step: (data.reader.rows, pinned[data][0]) for step, data in reads.items()
                 if isinstance(data.reader, SparkReader)}  # fmt: skip
-        message = json.dumps({"plans": plans_to_json(job.roots), "key": job.key.hex(), "outline": tasks.outline,
-                           "sums": sums_to_json(sums)})  # fmt: skip
+        message = {"plans": plans_to_json(job.roots), "key": job.key.hex(), "outline": tasks.outline,
+                   "sums": sums_to_json(sums)}  # fmt: skip
         try:
             return redacted("spark", lambda: self._run(tasks, message, rows))
         except EngineError:
@@ -124,12 +125,15 @@ class Spark:
                 _pinned(data)
             raise
 
-    def _run(self, tasks: Tasks, message: str, tables: Tables) -> list[Histogram]:
+    def _run(self, tasks: Tasks, message: dict[str, Any], tables: Tables) -> list[Histogram]:
         made: dict[int, DataFrame] = {}
+        if tasks.parts not in self._labels:
+            self._labels[tasks.parts] = labels(self._session, tasks.parts)
+        text = json.dumps({**message, "labels": self._labels[tasks.parts]})
         try:
             for step in (step for stage in tasks.stages() for step in stage):
                 rows = self._rows(tasks, step, made, tables)
-                rows = rows.mapInArrow(work(message, tasks.parts, tasks.each, step), ROW)
+                rows = rows.mapInArrow(work(text, tasks.parts, tasks.each, step), ROW)
                 several = len(tasks.readers(step)) + (step in tables or tasks.counted(step)) > 1
                 made[step] = rows.persist() if several else rows  # who reads a step twice does not run it twice
             return self._histograms(tasks, made, tables)
@@ -146,7 +150,8 @@ class Spark:
             return self._session.range(0, tasks.parts, 1, tasks.parts)
         ups = [frame.where(f"step = {step}") for up, frame in made.items() if step in tasks.readers(up)]
         if any(step in tasks.readers(table) for table in tables):
-            ups.append(self._session.range(0, tasks.parts, 1, 1).mapInArrow(begun(step, tasks.parts, tasks.each), ROW))
+            starts = begun(step, self._labels[tasks.parts], tasks.each)
+            ups.append(self._session.range(0, tasks.parts, 1, 1).mapInArrow(starts, ROW))
         rows = ups[0]
         for upstream in ups[1:]:
             rows = rows.union(upstream)
@@ -172,6 +177,25 @@ class Spark:
 
     def __repr__(self) -> str:
         return "spark(...)"
+
+
+def labels(session: SparkSession, parts: int) -> list[int]:
+    """Labels of parts: `repartition` deals each to a partition of its own, which by their numbers some would share.
+
+    Spark is asked for the hash by which it deals, of numbers that stand in the query: no job runs for that.
+
+    Args:
+        session: The session.
+        parts: How many parts, and partitions, there are.
+    """
+    found, number = dict[int, int](), 8 * parts
+    while len(found) < parts:
+        numbers = ", ".join(f"({label})" for label in range(number))
+        query = f"SELECT col1 AS label, pmod(hash(col1), {parts}) AS part FROM VALUES {numbers}"  # noqa: S608  numbers
+        for row in session.sql(query).collect():
+            found.setdefault(row["part"], row["label"])
+        number *= 2
+    return [found[part] for part in range(parts)]
 
 
 def spark(session: SparkSession, *, parts: int | None = None) -> Spark:

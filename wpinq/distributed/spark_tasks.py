@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -43,49 +43,19 @@ Row: TypeAlias = tuple[int, int, int, int, bytes]
 OTHERS = "the rows of a DataFrame are not those of its version; nothing was answered. Was its table written to?"
 
 
-WORD = 0xFFFFFFFF
-
-
-@lru_cache(8)
-def labels(parts: int) -> tuple[int, ...]:
-    """Labels of parts: `repartition` deals each to a partition of its own, which by their numbers some would share.
-
-    Args:
-        parts: How many parts, and partitions, there are.
-    """
-    found: dict[int, int] = {}
-    number = 0
-    while len(found) < parts:
-        found.setdefault(_hashed(number) % parts, number)
-        number += 1
-    return tuple(found[part] for part in range(parts))
-
-
-def _hashed(number: int) -> int:
-    """Spark's hash of an int, by which it deals rows: MurmurHash3_x86_32 of four bytes with the seed 42, signed."""
-    word = _turned(number * 0xCC9E2D51 & WORD, 15) * 0x1B873593 & WORD
-    word = (_turned(42 ^ word, 13) * 5 + 0xE6546B64 & WORD) ^ 4
-    word = (word ^ word >> 16) * 0x85EBCA6B & WORD
-    word = (word ^ word >> 13) * 0xC2B2AE35 & WORD
-    word ^= word >> 16
-    return word - (word >> 31 << 32)
-
-
-def _turned(word: int, bits: int) -> int:
-    return (word << bits | word >> 32 - bits) & WORD
-
-
 @dataclass(frozen=True)
 class Work:
     """What an executor was told.
 
     Attributes:
         tasks: The tasks of the plans.
+        labels: Of their parts: Spark deals rows of each to a partition of its own.
         sums: By the steps that read a DataFrame, the sum of the identities of all its rows.
         keys: By the same, the key of these identities.
     """
 
     tasks: Tasks
+    labels: Sequence[int]
     sums: Mapping[int, np.ndarray]
     keys: Mapping[int, bytes]
 
@@ -106,10 +76,10 @@ def work(message: str, parts: int, each: int, step: int) -> Callable[[Batches], 
     return lambda rows: performed(message, parts, each, step, rows)
 
 
-def begun(step: int, parts: int, each: int) -> Callable[[Batches], Batches]:
+def begun(step: int, labels: Sequence[int], each: int) -> Callable[[Batches], Batches]:
     """What makes of numbers of parts the rows by which the tasks of a step run, whatever else they are sent."""
     return lambda rows: _written(
-        (step, BEGIN, labels(parts)[part], part * each, b"") for batch in rows for part in batch["id"].to_pylist()
+        (step, BEGIN, labels[part], part * each, b"") for batch in rows for part in batch["id"].to_pylist()
     )
 
 
@@ -121,7 +91,7 @@ def performed(message: str, parts: int, each: int, step: int, rows: Batches) -> 
         return _written(_of_records(known, step, rows))
     if isinstance(known.tasks.shape(step), Read):
         tasks: Iterator[Task[Content]] = (Task(step, part, None) for batch in rows for part in batch["id"].to_pylist())
-        return _written(_row(made, known.tasks) for task in tasks for made in known.tasks.run(task))
+        return _written(_row(made, known) for task in tasks for made in known.tasks.run(task))
     return _written(_of_pieces(known, step, rows))
 
 
@@ -138,9 +108,9 @@ def _of_records(known: Work, step: int, rows: Batches) -> Iterator[Row]:
             yield frame.select(columns)
 
     items: Iterator[Item[Content]] = (Item(0, 0, batch) for batch in handed(shape, summed()))
-    yield from (_row(made, tasks) for made in tasks.run(Task(step, 0, items)))
+    yield from (_row(made, known) for made in tasks.run(Task(step, 0, items)))
     for reader in tasks.readers(step):
-        for part, label in enumerate(labels(tasks.parts)):
+        for part, label in enumerate(known.labels):
             yield reader, SUM - step, label, part * tasks.each, words.tobytes()
     yield ROOT, SUM - step, 0, 0, words.tobytes()
 
@@ -151,8 +121,8 @@ def _of_pieces(known: Work, step: int, rows: Batches) -> Iterator[Row]:
     every = (row for batch in rows for row in _rows(batch))
     for label, some in groupby(every, lambda row: row[2]):
         sums = {source: np.zeros(2, np.uint64) for source in expected}
-        task = Task(step, labels(known.tasks.parts).index(label), _pieces(some, sums))
-        yield from (_row(made, known.tasks) for made in known.tasks.run(task))
+        task = Task(step, known.labels.index(label), _pieces(some, sums))
+        yield from (_row(made, known) for made in known.tasks.run(task))
         if any((sums[source] != words).any() for source, words in expected.items()):
             raise EngineError(OTHERS)  # Spark keeps nothing of what a task made that fails
 
@@ -172,13 +142,14 @@ def _work(message: str, parts: int, each: int) -> Work:
     sums = {int(step): [bytes.fromhex(text) for text in pair] for step, pair in parsed["sums"].items()}
     return Work(
         alike(Tasks(rebuilt(parsed), parts, each), parsed["outline"]),
+        parsed["labels"],
         {step: np.frombuffer(words, np.uint64) for step, (words, _) in sums.items()},
         {step: key for step, (_, key) in sums.items()},
     )
 
 
-def _row(made: Made[Content], tasks: Tasks) -> Row:
-    label = labels(tasks.parts)[made.shard // tasks.each]
+def _row(made: Made[Content], known: Work) -> Row:
+    label = known.labels[made.shard // known.tasks.each]
     return made.step, made.port, label, made.shard, bytes(pack(made.content))
 
 

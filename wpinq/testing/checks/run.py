@@ -90,11 +90,15 @@ def audited(minutes: float = MINUTES, progress: Callable[[int], None] = lambda _
 
 
 def checked(package: Path, name: str, effort: float, limit: float) -> Result:
-    """One check of a package, in a process of its own; what does not end or answer has broken."""
+    """One check of a package, in a process of its own; what does not end or answer has broken.
+
+    As many run at once as there are cores, so Polars has one thread in each: frames are small.
+    """
     broke = partial(Result, passed=False, tried=0, of="", broke=True)
     command = [sys.executable, "-m", "wpinq.testing.checks", name, repr(effort)]
     paths = os.pathsep.join(filter(None, [str(package.parent), os.environ.get("PYTHONPATH")]))
-    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
+    apart = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
+    env = {"POLARS_MAX_THREADS": "1", **os.environ, **apart}
     with TemporaryDirectory(prefix="wpinq-audit-") as folder:
         try:
             done = subprocess.run(  # noqa: S603  it is this package, or a copy of it

@@ -87,6 +87,8 @@ class Shave(Slicing):
 
     thickness: tuple[Fraction, ...]
     name: str
+    apart = True
+    keeps_sign = True
 
     @cached_property
     def schema(self) -> Schema:

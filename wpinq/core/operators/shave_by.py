@@ -146,6 +146,8 @@ class ShaveBy(Slicing):
 
     function: Thicknesses
     name: str
+    apart = True
+    keeps_sign = True
 
     @cached_property
     def schema(self) -> Schema:

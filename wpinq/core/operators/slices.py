@@ -50,10 +50,7 @@ LARGEST, ROWS_PER_LOT = 1 << 62, 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Slicing(Unary):
-    """A step that cuts the weights of records: each slice is of one record, with its sign."""
-
-    apart = True
-    keeps_sign = True
+    """A step that cuts the weights of records into slices. What holds of it is claimed by each such step itself."""
 
 
 def checked_name(name: str) -> None:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from flags import flags
 from serving import CONFIG, serving, written
 
-from wpinq.apps.serve import middleware, run
+from wpinq.apps.serve import app, middleware
 
 QUERIES = [
     "SELECT COUNT(*) FROM views", "SELECT page, COUNT(*) AS c FROM views GROUP BY page",
@@ -92,8 +92,8 @@ def main():
         print("schemathesis is not installed, so nothing was asked; --schemathesis names its command")
         return 0
     cases, each = (500, 20) if given.smoke else (given.cases, given.each)
-    made, application = [], run.application
-    run.application = lambda *of: made.append(Counting(application(*of))) or made[0]
+    made, application = [], app.application
+    app.application = lambda *of: made.append(Counting(application(*of))) or made[0]
     middleware.GUESSES = 10**9  # else most of what comes with a wrong token is refused for that
     limits = "\n[limits]\nrequests = 100000000\nwaiting = 64\n"
     bad = 0

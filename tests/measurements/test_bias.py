@@ -7,7 +7,7 @@ import pytest
 
 import wpinq
 from wpinq.apps.cli import main
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.plan.phrase import biases
 from wpinq.html.numbers import of_noise, rounded, upwards
 from wpinq.testing import protected

@@ -122,7 +122,7 @@ Proof.
     + intros x I. apply nodup_In, in_or_app. right. now rewrite app_nil_r.
 Qed.
 
-(** core/operators/parallel.py: parts that are measured at different epochs. What a unit changes of the step must be the same
+(** core/operators/window.py: parts that are measured at different epochs. What a unit changes of the step must be the same
     at every epoch from its first on, which is so where all steps below are linear for each record. *)
 Theorem parts_at_epochs price most (parts : list P) (at_epoch : P -> nat) (c d : nat -> coll A) (e : coll A) (first : nat) :
   0 <= most -> NoDup parts -> (forall p, In p parts -> 0 <= price p <= most) ->

@@ -1,4 +1,4 @@
-(** Keyed dither (core/operators/dither.py): how likely a unit moves rounded weights by more than it moves weights.
+(** Keyed dither (core/operators/resolution.py): how likely a unit moves rounded weights by more than it moves weights.
 
     A record's weight is n / D, and both may move; the draw [u], one of [W] = 2^64, is the record's own, whatever the data are. Weights that
     keep their sign move by a constant and one coin. Chances are rational: of all draws of all records. *)

@@ -1,5 +1,5 @@
 (** How far one person moves a step that keeps the key apart: by what the records of one key weigh at the most
-    (core/plan/key_weight.py). And how far a key moves whatever moves (`Node.moves_at_most`). *)
+    (core/plan/person_bound.py). And how far a key moves whatever moves (`Node.moves_at_most`). *)
 
 From Proofs Require Export PersonSteps.
 

@@ -16,7 +16,7 @@ from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.rank_aim import RankAim
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.arguments import COLLECTION, takes
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import ByUnit, Whole

@@ -19,8 +19,7 @@ from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Cells, refuse_no_numbers
 from wpinq.aggregates.sums import ask_count
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
-from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL, Answer, Released
 from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import PlanError

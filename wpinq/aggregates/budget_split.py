@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.arguments import MAPPING, NOTHING, takes
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.html.numbers import upwards

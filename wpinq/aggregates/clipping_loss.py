@@ -13,8 +13,7 @@ import polars as pl
 
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.arguments import COLLECTION, takes
-from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.unit_key import ByUnit
 from wpinq.core.plan.node import Record, Weighted, sources, steps

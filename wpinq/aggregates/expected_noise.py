@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.aggregates.moments import Moments
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.pricing.quote import Quote
 
 

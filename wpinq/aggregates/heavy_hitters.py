@@ -37,8 +37,7 @@ import polars as pl
 
 from wpinq.arguments import NAME, NAMES, NOTHING, WHOLE, described, takes
 from wpinq.core.functions.isolate import refuse_inside
-from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.measurements.published import readable
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.measurements.select import Selection

@@ -18,8 +18,7 @@ from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.aggregates.scale import Cells, FineCells, Grid, Magnitudes, Scale, limits, refuse_no_numbers
 from wpinq.aggregates.utility import Aim, ExtremeAim, Terms
 from wpinq.arguments import FLAG, NAME, NAMES, NOTHING, takes
-from wpinq.core.measurements.answer import Answer
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL, Answer
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import USUAL, Amount, decimal, exact, positive

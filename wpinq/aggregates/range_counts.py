@@ -27,8 +27,7 @@ from wpinq.aggregates.sums import ask_count
 from wpinq.arguments import NAME, takes
 from wpinq.core.ledger import Price, price_all, wording
 from wpinq.core.ledger.several import price_lines
-from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.provenance import LEVEL, About
+from wpinq.core.measurements.answer import LEVEL, About, Answer, Released
 from wpinq.core.noise.accuracy import level_of_each
 from wpinq.core.noise.tails import half_width_of_sum
 from wpinq.core.plan.node import steps

@@ -26,8 +26,7 @@ from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.scale import SIZE, Magnitudes, Scale
 from wpinq.aggregates.utility import Aim, Losses, Terms
 from wpinq.core.functions.isolate import refuse_inside
-from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.noise import Words
 from wpinq.core.noise.accuracy import least

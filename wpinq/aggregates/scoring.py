@@ -24,8 +24,7 @@ from wpinq.aggregates.heavy_hitters import Chosen, TopKeys, quoted
 from wpinq.arguments import NAME, NOTHING, takes
 from wpinq.core.functions import Function, bind
 from wpinq.core.functions.function import Dropped
-from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.operators.resolution import fit_resolution
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Record

@@ -30,9 +30,8 @@ from wpinq.aggregates.ratios import mean as mean_range
 from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, WHOLE, require, takes
-from wpinq.core.measurements.answer import Answer, Released
+from wpinq.core.measurements.answer import LEVEL, About, Answer, Released
 from wpinq.core.measurements.measure import quote_terms
-from wpinq.core.measurements.provenance import LEVEL, About
 from wpinq.core.noise.accuracy import level_of_each
 from wpinq.core.operators.distinct import distinct
 from wpinq.core.operators.map import choose

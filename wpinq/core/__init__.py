@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
     from wpinq.core.ledger.renyi import epsilon_of
     from wpinq.core.ledger.versions import rendered
-    from wpinq.core.measurements.provenance import LEVEL, About
+    from wpinq.core.measurements.answer import LEVEL, About
     from wpinq.core.measurements.query import ChargedQuery, charge, commit
     from wpinq.core.operators.contribution.contributions import contributions
     from wpinq.core.operators.keys import keyed
@@ -71,7 +71,7 @@ _HOMES = {
     "core.ledger.privacy_filter": "PURE Promise RENYI RHO",
     "core.ledger.renyi": "epsilon_of",
     "core.ledger.versions": "rendered",
-    "core.measurements.provenance": "About LEVEL",
+    "core.measurements.answer": "About LEVEL",
     "core.measurements.query": "ChargedQuery charge commit",
     "core.operators.contribution.contributions": "contributions",
     "core.operators.keys": "keyed",

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wpinq.arguments import COLLECTION, MAPPING, NAME, NOTHING, takes
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.answer import About
 from wpinq.degrees import corner
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wpinq.arguments import COLLECTION, FLAG, MAPPING, NAME, NOTHING, takes
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.answer import About
 from wpinq.core.pricing.privacy_cost import Terms
 from wpinq.degrees import corner
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner

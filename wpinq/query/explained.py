@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote

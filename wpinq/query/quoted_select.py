@@ -19,10 +19,9 @@ from wpinq.aggregates.expected_noise import ExpectedNoise, expected_noise
 from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.range_counts import QuotedRanges
 from wpinq.core.functions.tree import lit
-from wpinq.core.measurements.answer import Answer, Released
+from wpinq.core.measurements.answer import LEVEL, About, Answer, Released
 from wpinq.core.measurements.measure import quote_terms
 from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.measurements.provenance import LEVEL, About
 from wpinq.core.measurements.published import readable
 from wpinq.core.measurements.query import commit
 from wpinq.core.operators.contribution.sample import Bound

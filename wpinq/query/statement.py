@@ -17,7 +17,7 @@ from wpinq.core.functions.sql.terms import NUMBERS, Term, constant, to
 from wpinq.core.functions.sql.translator import Translator, argument
 from wpinq.core.functions.tree import Node as Value
 from wpinq.core.functions.tree import col, when
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.phrase import biases
 from wpinq.core.plan.stability import Survey, by_ledger

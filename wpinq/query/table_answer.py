@@ -14,8 +14,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, PATH, takes
-from wpinq.core.measurements.answer import Answer, save
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL, Answer, save
 from wpinq.core.records.schema import Kind
 from wpinq.html import numbers as shown
 from wpinq.postprocess.axes import Axis, noises, rounded

@@ -22,7 +22,7 @@ import polars as pl
 
 from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.ratios import farthest, ratio
-from wpinq.core.measurements.provenance import LEVEL
+from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.html import numbers as shown

@@ -20,9 +20,8 @@ import polars as pl
 
 from wpinq.arguments import NAME, NAMES, NOTHING, PATH, takes
 from wpinq.collection import Collection
-from wpinq.core.measurements.answer import save
+from wpinq.core.measurements.answer import LEVEL, About, save
 from wpinq.core.measurements.measure import quote_terms
-from wpinq.core.measurements.provenance import LEVEL, About
 from wpinq.core.measurements.residual import Residual, cells_of, quote_residual
 from wpinq.core.pricing.privacy_cost import Payment
 from wpinq.errors import PlanError

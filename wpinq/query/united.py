@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.core.measurements.answer import Answer, Released
-from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.measurements.query import commit
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.records.schema import Kind

@@ -17,16 +17,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hmac import compare_digest
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from wpinq.core.ledger.chain import EDITED, START, Change, RefusedError
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import Pages
 from wpinq.core.records.fields import encode
 
 MEANWHILE = "another process has changed what this one decided by, and nothing was charged or written; run it again."
 TURN = ""
 """The table, and the key in it, of the turn."""
+
+
+class Sides(Protocol):
+    """The side tables of a locked ledger, which each store keeps in its way."""
+
+    def side(self, table: str) -> dict[str, str]:
+        """The entries of a table by their keys, as they are there."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Turn:
     code: bytes = START
 
     @classmethod
-    def of(cls, pages: Pages, secret: Secret) -> Turn:
+    def of(cls, pages: Sides, secret: Secret) -> Turn:
         """The turn of a locked ledger.
 
         Raises:
@@ -83,7 +89,7 @@ class Turn:
         """The codes of this turn and of the one before, by their numbers: what a head may say."""
         return {self.number: self.code, **({self.number - 1: self.before} if self.number else {})}
 
-    def table(self, pages: Pages, secret: Secret, name: str) -> SideTable:
+    def table(self, pages: Sides, secret: Secret, name: str) -> SideTable:
         """A table.
 
         Raises:

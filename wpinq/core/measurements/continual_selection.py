@@ -14,11 +14,10 @@ import numpy as np
 import polars as pl
 
 from wpinq.core.functions.isolate import refuse_inside
-from wpinq.core.measurements.answer import Answer, Released
+from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.measurements.continual import EveryEpoch, refuse_too_wide, refuse_unless_linear
 from wpinq.core.measurements.epoch_noise import TreeNoise
 from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.measurements.provenance import About
 from wpinq.core.measurements.published import by_name, ordered
 from wpinq.core.measurements.times import Moment, noisy
 from wpinq.core.noise import mechanism

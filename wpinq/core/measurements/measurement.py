@@ -261,8 +261,7 @@ class Measurement(ChargedQuery):
         return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
 
     def _table(self, blocks: Blocks, tau: int | None, delta: Fraction) -> Answer:
-        from wpinq.core.measurements.answer import Answer
-        from wpinq.core.measurements.provenance import About
+        from wpinq.core.measurements.answer import About, Answer
         from wpinq.core.measurements.published import ordered
 
         shown, totals = zip(*redacted("release", lambda: [self._above(block, tau) for block in blocks]), strict=True)
@@ -327,7 +326,7 @@ class Measurement(ChargedQuery):
     @property
     def about(self) -> dict[str, Any]:
         """What describes its answers: query, data set, unit, cost, and what is not in them, as JSON has it."""
-        from wpinq.core.measurements.provenance import LEVEL, About
+        from wpinq.core.measurements.answer import LEVEL, About
 
         return About(self.quote.label, (self,)).described(LEVEL)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -11,9 +11,6 @@ from wpinq.core.functions.sql.terms import Term, to
 from wpinq.core.functions.tree import Node, when
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
-
-if TYPE_CHECKING:
-    from wpinq.core.functions.sql.translator import Translator
 
 TIMES = (Kind.DATE, Kind.TIME, Kind.INSTANT)
 NAMES = {
@@ -27,7 +24,19 @@ NAMES = {
 }
 
 
-def cast(translator: Translator, node: Any) -> Term:
+class Translates(Protocol):
+    """What a cast needs of the translator of its text."""
+
+    call: str
+
+    def spell(self, node: Any) -> str:
+        """A part as messages write it."""
+
+    def term(self, node: Any) -> Term:
+        """A part, translated."""
+
+
+def cast(translator: Translates, node: Any) -> Term:
     """CAST(x AS type) and x::type."""
     target = node.args["to"]
     kind = None if target.expressions else NAMES.get(target.this.name)
@@ -48,7 +57,7 @@ def cast(translator: Translator, node: Any) -> Term:
     return Term(work(term.value) if work else term.value, kind, "")
 
 
-def as_text(translator: Translator, term: Term, node: Any) -> Node:
+def as_text(translator: Translates, term: Term, node: Any) -> Node:
     """A part as CONCAT writes it.
 
     Raises:

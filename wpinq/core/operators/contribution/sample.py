@@ -16,7 +16,6 @@ import polars as pl
 from wpinq.core import kernels
 from wpinq.core.operators.contribution.preprocess import Derive
 from wpinq.core.operators.contribution.reservoirs import Reservoirs
-from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, Whole, anew, origin
 from wpinq.core.operators.resolution import record_ids
 from wpinq.core.plan.forms import Unary
@@ -53,6 +52,8 @@ def bounded(source: Node) -> Node:
     if unit.whole:
         return Whole(source)
     if unit.at_most is None:
+        from wpinq.core.operators.contribution.share import Share
+
         return Share(source)
     if kernels.LIB is None:
         warnings.warn(PLAIN, RuntimeWarning, stacklevel=2)

@@ -15,11 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from wpinq.core.operators.periods import Periods, periods
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.forms import Unary
 from wpinq.core.plan.node import Node, Record, Source, Weighted
@@ -34,6 +33,9 @@ from wpinq.core.state.bykey import ByKey, Port
 from wpinq.core.state.states import State
 from wpinq.core.state.table import Ids
 from wpinq.errors import InternalError, PlanError
+
+if TYPE_CHECKING:
+    from wpinq.core.operators.periods import Periods
 
 NUMBER = "\0period"
 
@@ -74,6 +76,8 @@ class UnitKey:
         """The periods of which the unit is in one; None where the unit is the whole person."""
         if self.unit.period is None:
             return None
+        from wpinq.core.operators.periods import periods
+
         length, at = self.unit.period
         return periods(length, self.schema[at], "users(period=...)", self.unit.zone)
 

@@ -36,10 +36,8 @@ class Session:
     def sql(self, query):
         """To which part numbers in a query are dealt: here by what remains of each."""
         head, _, numbers = query.partition(" FROM VALUES ")
-        labels, parts = (
-            [int(number) for number in re.findall(r"\d+", numbers)],
-            int(re.search(r"(\d+)\) AS part", head)[1]),
-        )
+        labels = [int(number) for number in re.findall(r"\d+", numbers)]
+        parts = int(re.search(r"(\d+)\) AS part", head)[1])
         return self.table(pa.table({"label": labels, "part": [label % parts for label in labels]}))
 
     def table(self, *parts):

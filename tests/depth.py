@@ -10,6 +10,8 @@ left to `WPINQ_TESTS=deep`, which takes what the plain run left out and nothing 
 """
 
 import os
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -32,8 +34,19 @@ def in_both(item: pytest.Item) -> bool:
     return item.get_closest_marker("deeper") is not None or hasattr(getattr(item, "obj", None), "hypothesis")
 
 
+@cache
+def may_go_deeper(path: Path) -> bool:
+    """Whether a file may hold what the deep run takes: it names this module, or Hypothesis. It imports no other."""
+    text = path.read_text() if path.suffix == ".py" else ""
+    return path.name.startswith("test_") and ("depth" in text or "hypothesis" in text)
+
+
 def chosen(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Those tests that run in this way, and the others."""
+    """Those tests that run in this way, and the others.
+
+    Raises:
+        RuntimeError: The deep run takes one of them, and would not look into its file.
+    """
     place: dict[str, int] = {}
     runs: tuple[list[pytest.Item], list[pytest.Item]] = [], []
     for item in items:
@@ -41,6 +54,8 @@ def chosen(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Ite
         place[name] = place.get(name, -1) + 1
         mark = item.get_closest_marker("thin")
         plain = item.get_closest_marker("deep") is None and (mark is None or place[name] % mark.args[0] == 0)
+        if (not plain or in_both(item)) and not may_go_deeper(item.path):
+            raise RuntimeError(f"{item.nodeid}: the deep run reads no file that names neither depth nor hypothesis.")
         wanted = {"same": plain, "deep": not plain or in_both(item)}.get(WAY, True)
         runs[not wanted].append(item)
     return runs

@@ -168,6 +168,44 @@ def test_times_that_python_does_not_have_are_no_values(value):
     assert made.measure(1000).observe(None) == 0, "a function that returns it drops its record"
 
 
+def failing(*given):
+    raise LookupError(MARK)
+
+
+MARK = "zqxmarker"
+METHODS = ("__eq__", "__ne__", "__hash__", "__bool__", "__len__", "__iter__", "__str__", "__repr__", "__int__",
+           "__index__", "__float__", "__getattr__", "__getitem__", "toordinal", "utcoffset")  # fmt: skip
+HOSTILE = {base.__name__: type("Mine", (base,), dict.fromkeys(METHODS, failing))
+           for base in (object, int, float, tuple, list, dict, dt.date, dt.tzinfo)}  # fmt: skip
+FAILING = {
+    "object": lambda mine: mine(), "int": lambda mine: mine(3), "float": lambda mine: mine(2.5),
+    "dict": lambda mine: mine(), "tuple": lambda mine: mine((1, 2)), "list": lambda mine: mine([1, 2]),
+    "date": lambda mine: mine(2026, 1, 1),
+    "tzinfo": lambda mine: dt.datetime(2026, 1, 1, tzinfo=mine()), "class": lambda mine: Untold(),
+}  # fmt: skip
+
+
+class Untold:
+    __class__ = property(failing)
+
+
+@pytest.mark.parametrize("kind", FAILING)
+@pytest.mark.parametrize("whole", [False, True], ids=["value", "record"])
+def test_a_value_whose_methods_fail_concerns_its_record_alone(kind, whole):
+    """One of them refused all records that were sent with it, those of other people too."""
+    odd = FAILING[kind](HOSTILE.get(kind))
+    rows = [("ann", "x"), odd if whole else ("eve", odd), ("ann", "x")]
+    for columns in ({"u": str, "v": "instant"}, {"u": str, "v": None}):
+        live = wpinq.live(columns, budget=10**6)
+        sent, read = (
+            live.map("u").measure(1000),
+            wpinq.protect(rows, budget=10**6, columns=columns).map("u").measure(1000),
+        )
+        live.send(rows)
+        live.advance()
+        assert [one.observe(name) for one in (sent, read) for name in ("ann", "eve")] == [2, 1 - whole] * 2
+
+
 def nested(levels):
     return () if levels == 0 else (nested(levels - 1),)
 

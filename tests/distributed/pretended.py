@@ -6,6 +6,7 @@ which is then computed again, as Spark does where an executor is lost.
 
 from __future__ import annotations
 
+import re
 import zlib
 from types import SimpleNamespace
 
@@ -31,6 +32,13 @@ class Session:
         ids = list(range(start) if end is None else range(start, end, step))
         columns = [ids[part::parts] for part in range(parts)]
         return DataFrame(self, [lambda c=c: [pa.record_batch({"id": pa.array(c, pa.int64())})] for c in columns])
+
+    def sql(self, query):
+        """To which part numbers in a query are dealt: here by what remains of each."""
+        head, _, numbers = query.partition(" FROM VALUES ")
+        labels = [int(number) for number in re.findall(r"\d+", numbers)]
+        parts = int(re.search(r"(\d+)\) AS part", head)[1])
+        return self.table(pa.table({"label": labels, "part": [label % parts for label in labels]}))
 
     def table(self, *parts):
         """A DataFrame whose parts are tables, or functions that give one, anew each time."""

@@ -3,12 +3,15 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
+import duckdb
 import polars as pl
 import processes
 import pytest
@@ -121,6 +124,24 @@ def test_records_in_memory_and_tables_of_a_database_are_sent(place):
     assert content(measured(wpinq.protect(records, **how, engine=wpinq.processes(2)))) == content(
         measured(wpinq.protect(records, **how))
     )
+
+
+@pytest.mark.parametrize(("scheme", "folder"), [("sqlite", "."), ("duckdb", "."), ("sqlite", "what?")])
+def test_files_of_databases_that_a_url_names_are_opened_by_other_processes(scheme, folder, place, monkeypatch):
+    """A path was made of the whole URL, after the charge."""
+    (place / folder).mkdir(exist_ok=True)
+    monkeypatch.chdir(place / folder)
+    rows = [("ann", "home"), ("bob", "home"), ("ann", "news")]
+    if scheme == "sqlite":
+        with closing(sqlite3.connect("v.db")) as made:
+            made.execute("CREATE TABLE v (user TEXT, page TEXT)")
+            made.executemany("INSERT INTO v VALUES (?, ?)", rows)
+            made.commit()
+    else:
+        with duckdb.connect("v.db") as made:
+            made.execute("CREATE TABLE v AS SELECT * FROM (VALUES " + ", ".join(map(str, rows)) + ") AS v (user, page)")
+    views = wpinq.protect(f"{scheme}:v.db?table=v", budget=10**6, engine=wpinq.processes(1))
+    assert views.map("page").measure(1000).observe_many(["home", "news"]).tolist() == [2, 1]
 
 
 def test_what_cannot_travel_is_refused_before_it_is_charged(place):

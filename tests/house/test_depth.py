@@ -14,7 +14,8 @@ class Item(SimpleNamespace):
 
 def item(name, hypothesis=False, **marks):
     body = SimpleNamespace(hypothesis=None) if hypothesis else SimpleNamespace()
-    return Item(nodeid=name, obj=body, marks={one: SimpleNamespace(args=given) for one, given in marks.items()})
+    marks = {one: SimpleNamespace(args=given) for one, given in marks.items()}
+    return Item(nodeid=name, obj=body, marks=marks, path=Path(__file__))
 
 
 ITEMS = [
@@ -38,6 +39,17 @@ def test_each_way_takes_its_own(monkeypatch, way, wanted):
     taken, left = depth.chosen(ITEMS)
     assert " ".join(one.nodeid for one in taken) == wanted
     assert {one.nodeid for one in [*taken, *left]} == {one.nodeid for one in ITEMS} and len(taken + left) == len(ITEMS)
+
+
+@pytest.mark.parametrize("marks", [{"deep": ()}, {"deeper": ()}, {"thin": (1,), "deeper": ()}, {"hypothesis": True}])
+def test_a_deeper_test_in_a_file_that_the_deep_run_does_not_read_is_told(marks, tmp_path):
+    found = item("a", **marks)
+    assert depth.chosen([found])
+    found.path = tmp_path / "test_plain.py"
+    found.path.write_text("import pytest\n")
+    with pytest.raises(RuntimeError, match="the deep run reads no file"):
+        depth.chosen([found])
+    assert depth.chosen([item("a")]), "what the plain run takes in full may be anywhere"
 
 
 @pytest.mark.parametrize("way", ["same", "deep"])

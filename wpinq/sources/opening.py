@@ -13,6 +13,8 @@ from wpinq.sources import open_source
 from wpinq.sources.form import Columns, Words
 
 Opening: TypeAlias = Mapping[str, Any]
+FILED = ("duckdb", "sqlite")
+"""Schemes of URLs that name a file of a database."""
 CHANGED = "{}: is not the same for all processes; was it changed just now?"
 
 
@@ -22,13 +24,26 @@ def opening(source: str | Path, columns: Columns, words: Words, reader: Reader) 
     Returns:
         Plain values; None where the source is no files, whose state all processes can compare.
     """
-    if reader.steady is not Steady.FILES:
+    place = _everywhere(source) if reader.steady is Steady.FILES else None
+    if place is None:
         return None
     named = None if columns is None else [[name, _word(columns, name)] for name in columns]
     return {
-        "source": str(Path(source).absolute()), "columns": named, "typed": isinstance(columns, Mapping),
-        "words": dict(words),
+        "source": place, "columns": named, "typed": isinstance(columns, Mapping), "words": dict(words),
     }  # fmt: skip
+
+
+def _everywhere(source: str | Path) -> str | None:
+    """A source by a name that every directory knows it by; None where the URL of a database cannot say it.
+
+    Such a URL ends its path at the first question mark, also at one in the name of a directory.
+    """
+    scheme, _, rest = source.partition(":") if isinstance(source, str) else ("", "", "")
+    if scheme not in FILED:
+        return str(Path(source).absolute())
+    path, _, words = rest.partition("?")
+    place = str(Path(path).absolute())
+    return None if "?" in place else f"{scheme}:{place}?{words}"
 
 
 def _word(columns: Sequence[str] | Mapping[str, object], name: str) -> str | None:

@@ -23,7 +23,7 @@ import polars as pl
 
 from wpinq.core.records.schema import WORDS, Column, Kind, Schema, check_name, polars_type
 from wpinq.core.records.values import EPOCH, EPOCH_UTC, FIRST, LAST, MICROSECOND, NULL, decode, encode
-from wpinq.errors import BinError, PlanError
+from wpinq.errors import PlanError
 
 TYPES: dict[object, Kind] = {
     int: Kind.INT, float: Kind.FLOAT, str: Kind.TEXT, bool: Kind.BOOL, bytes: Kind.BYTES, dt.date: Kind.DATE,
@@ -272,7 +272,7 @@ def cell(value: Any, kind: Kind) -> Any:
     """What stands for a value in a column of this kind; None if it cannot."""
     try:
         return fitted(value, kind)
-    except (BinError, ValueError, TypeError, ArithmeticError, RecursionError):
+    except Exception:  # noqa: BLE001  methods of a class of one's own may raise anything, and it concerns this value alone
         return None
 
 
@@ -280,7 +280,8 @@ def fitted(value: Any, kind: Kind) -> Any:
     """What stands for a value in a column of this kind: None for NaN among numbers, and UTC for a time with its zone.
 
     Raises:
-        BinError, ValueError, TypeError, ArithmeticError, RecursionError: It is no value of this kind.
+        BinError, ValueError, TypeError, ArithmeticError, RecursionError: It is no value of this kind; or whatever a
+            method of it raises.
     """
     code = encode(value)
     if kind is Kind.ANY:

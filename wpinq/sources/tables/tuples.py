@@ -117,17 +117,16 @@ def proper(records: Iterable[Any], names: Sequence[str]) -> Iterator[tuple[Any, 
 
 def _rows(items: Iterator[Any], names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for record in items:
-        if isinstance(record, Mapping):
-            row = _values(record, names)
-        else:
-            row = tuple(record) if isinstance(record, (tuple, list)) else (record,)
+        row = _values(record, names)
         if len(row) == len(names):
             yield row
 
 
-def _values(record: Mapping[Any, Any], names: Sequence[str]) -> tuple[Any, ...]:
-    """The values of a mapping's keys; none at all where it cannot tell them."""
+def _values(record: Any, names: Sequence[str]) -> tuple[Any, ...]:
+    """The values of a record; none at all where it cannot tell them."""
     try:
-        return tuple(record.get(name) for name in names)
-    except Exception:  # noqa: BLE001  a mapping of one's own may raise anything, and concerns this record alone
+        if isinstance(record, Mapping):
+            return tuple(record.get(name) for name in names)
+        return tuple(record) if isinstance(record, (tuple, list)) else (record,)
+    except Exception:  # noqa: BLE001  a class of one's own may raise anything, and it concerns this record alone
         return ()

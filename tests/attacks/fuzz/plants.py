@@ -74,7 +74,7 @@ def read_columns() -> list[Any]:
     """The sides of a sum have what other steps read of them, and a keyed step takes what comes."""
 
     def absorb(self: ByKey, port: int, batch: Any) -> None:
-        self._pending[port].append(batch.expand(batch.schema.ranged).consolidate())
+        self._pending[port]._batches.append(batch.expand(batch.schema.ranged).consolidate())
 
     return [
         patch.object(Merge, "kernel", lambda self, port, batch: batch.scale(self.factors[port])),

@@ -59,11 +59,15 @@ def held_now():
 
 
 def contents(rows, unit, filters, second, ledger, columns=COLUMNS, index=None, derive=None):
-    """The histograms of three questions about one version, and what the last one was read from."""
+    """The histograms of questions about one version, and what the last one was read from.
+
+    They have none of the filters, the first, and all of them: two questions at the least, since the second finds what
+    the first has made, and no third where it would be the second again.
+    """
     with patch.object(people_index, "SECOND", second):
         views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger, index=index, derive=derive)
         found = []
-        for number in range(3):
+        for number in range(3 if len(filters) > 1 else 2):
             asked = views
             for one in filters[: number if number < 2 else None]:
                 asked = asked.filter(one)

@@ -119,7 +119,7 @@ def test_a_question_that_cannot_be_interrupted_is_left_and_free_after_the_restar
         half.sendall(b"GET /api/budget HTTP/1.1\r\nX: ")  # neither do clients that send nothing hold it up
         server.process.send_signal(sent)
         code, said = server.ended(4)
-    asking.join(5)
+    asking.join(60)
     assert code == -sent and "Traceback" not in said and len(said) < 1_000
     assert [(status, body["error"]["code"]) for status, body in answers] == [(503, "unavailable")]
     (place / "thread").unlink()

@@ -103,13 +103,13 @@ def test_lines_that_are_none_end_nothing(started):
         answers[answer.get("id")] = answer
     assert "own" in str(answers[5]["result"])
     started.stdin.close()
-    assert started.wait(10) == 0 and told_at_the_end(started) == b""
+    assert started.wait(60) == 0 and told_at_the_end(started) == b""
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_though_a_line_is_waited_for(started, number, code):
     started.send_signal(number)
-    assert started.wait(10) == code
+    assert started.wait(60) == code
     assert told_at_the_end(started).startswith(b"wpinq: interrupted; what was charged stays charged")
 
 
@@ -153,7 +153,7 @@ def test_nothing_listens_over_files(files):
         lines = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
         assert not {f"socket:[{fields[9]}]" for fields in lines} & sockets
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 SLOW = """
@@ -178,7 +178,7 @@ def test_the_end_of_its_input_ends_it_though_a_question_is_computed(files):
         while process.stderr.readline() != b"computing\n":
             pass
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(

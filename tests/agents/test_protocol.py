@@ -150,7 +150,7 @@ def line(tmp_path_factory):
     with processes.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         yield Line(process), Ledger.existing(place / "ledger")
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_each_line_is_answered_as_it_must_be_and_charges_nothing(line):

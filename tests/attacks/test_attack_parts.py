@@ -70,7 +70,8 @@ def drawn_measurements(records, seed, unit):
     views = wpinq.protect(records, budget=10**6, unit=unit, columns=columns, secret=Secret(bytes(range(32))))
     measured = []
     for _ in range(draw.randint(1, 12)):
-        parts = draw.choice([views, views, views.filter(lambda day: day < 2)]).partition("page", range(4))
+        early = draw.choice([False, False, True])  # only then made, and each time anew: equal parts are the same ones
+        parts = (views.filter(lambda day: day < 2) if early else views).partition("page", range(4))
         part, question = parts[draw.randrange(4)], PEOPLE[draw.choice([*PEOPLE])]
         if draw.random() < 0.2:
             part = part.concat(parts[draw.randrange(4)])

@@ -59,18 +59,25 @@ def held_now():
 
 
 def contents(rows, unit, filters, second, ledger, columns=COLUMNS, index=None, derive=None):
-    """The histograms of three questions about one version, and what the last one was read from."""
+    """The histograms of questions about one version, and what the last one was read from.
+
+    They have none of the filters, the first, and all of them: two questions at the least, since the second finds what
+    the first has made, and no third where it would be the second again. Without an index one pass computes them all.
+    """
     with patch.object(people_index, "SECOND", second):
         views = wpinq.protect(rows, budget=10**9, columns=columns, unit=unit, ledger=ledger, index=index, derive=derive)
-        found = []
-        for number in range(3):
+        made = []
+        for number in range(3 if len(filters) > 1 else 2):
             asked = views
             for one in filters[: number if number < 2 else None]:
                 asked = asked.filter(one)
-            made = asked.measure(10**6, name=f"question {number}")
-            settle(made)
-            found.append([np.asarray(part).tolist() for part in made._histogram.content()])
-        return found, made.key_owner.made
+            made.append(asked.measure(10**6, name=f"question {number}"))
+            if index or second == 1:
+                settle(made[-1])
+        for one in made:
+            settle(one)
+        found = [[np.asarray(part).tolist() for part in one._histogram.content()] for one in made]
+        return found, made[-1].key_owner.made
 
 
 def insist_on_the_same(rows, unit, filters, place, columns=COLUMNS, derive=None):

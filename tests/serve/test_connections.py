@@ -57,7 +57,7 @@ def test_a_client_that_reads_nothing_is_let_go(tmp_path, monkeypatch):
             deaf.settimeout(1)
             for _ in range(400):
                 deaf.sendall(b"GET /static/uPlot.js HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while len(site.room) and time.monotonic() < end:
             time.sleep(0.02)
         assert len(site.room) == 0

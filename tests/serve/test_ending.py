@@ -118,8 +118,8 @@ def test_a_question_that_cannot_be_interrupted_is_left_and_free_after_the_restar
     ):
         half.sendall(b"GET /api/budget HTTP/1.1\r\nX: ")  # neither do clients that send nothing hold it up
         server.process.send_signal(sent)
-        code, said = server.ended(4)
-    asking.join(5)
+        code, said = server.ended(20)
+    asking.join(60)
     assert code == -sent and "Traceback" not in said and len(said) < 1_000
     assert [(status, body["error"]["code"]) for status, body in answers] == [(503, "unavailable")]
     (place / "thread").unlink()
@@ -139,14 +139,14 @@ def test_the_second_signal_ends_it_at_once(place, sent):
     time.sleep(0.2)
     assert server.process.poll() is None
     server.process.send_signal(sent)
-    code, said = server.ended(2)
+    code, said = server.ended(20)
     assert code == -sent and "Traceback" not in said
 
 
 def test_an_event_loop_that_hangs_is_ended_by_the_system(place):
     server, *_ = begun(place, "loop", "/api/measurements/views.pages/observe", {"bins": ["p1"]})
     server.process.send_signal(signal.SIGTERM)
-    assert server.ended(4)[0] == -signal.SIGALRM
+    assert server.ended(20)[0] == -signal.SIGALRM
 
 
 def test_the_bound_is_ten_seconds():

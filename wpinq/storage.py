@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,73 @@ def private(place: Path) -> None:
     place.mkdir(mode=0o700, exist_ok=True)
     if place.stat().st_mode & 0o077:
         raise SourceError(f"--recover {place}: others may read it; run `chmod 700 {place}`, or give a new one.")
+
+
+class Draft:
+    """A new directory for this process alone, which holds it until it is closed, or ends.
+
+    Those of the same kind that nobody holds any more are removed first: who made them was killed. Where the file system
+    locks no directories they stay.
+
+    Args:
+        place: In which directory it is made; in that of the system for temporary files, if none is named.
+        kind: How the names of its kind begin.
+
+    Attributes:
+        path: The directory.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+
+    def __init__(self, place: Path | None, kind: str) -> None:
+        from tempfile import gettempdir  # whoever makes none does not load it
+
+        self._held: int | None = None
+        place = place or Path(gettempdir())
+        remove_abandoned(place, kind)
+        while self._held is None:
+            self.path = place / f"{kind}{os.urandom(8).hex()}"
+            self.path.mkdir(mode=0o700)
+            self._held = _held(self.path)
+
+    def close(self) -> None:
+        """Hold it no more; what is left of it is removed."""
+        from shutil import rmtree
+
+        rmtree(self.path, ignore_errors=True)
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
+
+
+def _held(path: Path) -> int | None:
+    """A descriptor that holds a directory; None where another process has removed it as one that nobody held yet."""
+    descriptor = None
+    with suppress(FileNotFoundError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            return descriptor
+    if descriptor is not None:
+        os.close(descriptor)
+    return None
+
+
+def remove_abandoned(place: Path, kind: str) -> None:
+    """Remove directories whose names begin so, and that no process holds; see `Draft`."""
+    from shutil import rmtree
+
+    with suppress(OSError):
+        for path in [path for path in place.iterdir() if path.name.startswith(kind)]:
+            with suppress(OSError):
+                descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    rmtree(path, ignore_errors=True)
+                finally:
+                    os.close(descriptor)
 
 
 def sealed(key: bytes, name: str, content: bytes) -> bytes:

@@ -1,11 +1,13 @@
 """Other processes: the same histograms and ledger, whatever dies; no secret, no pickle, nothing left behind."""
 
+import io
 import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +23,7 @@ import wpinq
 from wpinq.core.engines.shuffle import processes as crews
 from wpinq.core.engines.shuffle.crew import Crew, Worker, cores, environment, failed, share
 from wpinq.core.engines.shuffle.tasks import Tasks
+from wpinq.core.engines.shuffle.worker import Lines
 from wpinq.core.ledger import Ledger
 from wpinq.core.plan.node import sources
 from wpinq.core.runs.run import settle
@@ -236,6 +239,31 @@ def test_what_lies_on_disk_is_encrypted_and_bound_to_its_place(tmp_path):
     spill.remove()
     with pytest.raises(wpinq.EngineError, match=r"cannot be written there.*--spill"):
         Spill.made(str(tmp_path / "none"))
+
+
+def test_a_directory_that_nobody_holds_is_removed_by_who_makes_the_next(tmp_path):
+    """All processes of a run were killed at once, or the machine died: it lay there for ever."""
+    killed, running, others = Spill.made(str(tmp_path)), Spill.made(str(tmp_path)), tmp_path / ".wpinq-else"
+    others.mkdir()
+    (killed.folder / "1").write_bytes(b"sealed")
+    os.close(killed.draft._held)
+    last = Spill.made(str(tmp_path))
+    assert {*tmp_path.iterdir()} == {running.folder, others, last.folder}
+    running.remove()
+    last.remove()
+    assert [*tmp_path.iterdir()] == [others]
+
+
+def test_a_process_that_has_not_begun_its_job_removes_the_directory_too(tmp_path, monkeypatch):
+    """It knew where it is with its first task only, and half of the runs that were killed left theirs."""
+    job = {"place": str(tmp_path / "run"), "key": "00" * 32}
+    (tmp_path / "run").mkdir()
+    ended = threading.Event()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"job": job}) + "\n"))
+    monkeypatch.setattr(os, "_exit", lambda code: ended.set())
+    Lines()
+    assert ended.wait(10)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_directory_is_removed_and_processes_end_when_the_first_one_is_killed(place):

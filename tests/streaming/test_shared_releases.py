@@ -388,6 +388,9 @@ def test_records_are_forgotten_on_every_host_and_in_the_database(site):
         site.viewed()
         one.look(f"{hour + 1:02}:01")
     one.ends()
+    (files,) = one.home.rglob("state/*.stream/site")
+    (files / f"{spool_database.DRAFT}killed").mkdir()
+    (files / f"{spool_database.DRAFT}killed/2.parquet").write_bytes(b"records")
     site.viewed()
     two.look("11:40")
     site.viewed()
@@ -399,6 +402,7 @@ def test_records_are_forgotten_on_every_host_and_in_the_database(site):
     one.look("12:02")
     assert one.follower.waits
     assert not list(one.home.rglob("state/*.stream/site/2021-11-21T10"))
+    assert not list(one.home.rglob("2.parquet")), "a process that was killed while it wrote them had left records"
     assert site.counts(one, HOURS[1]) == {"/a": 1, "/b": 0}
 
 

@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Container, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ import polars as pl
 from wpinq.apps.publish.spool_folder import STATE
 from wpinq.core import Change, Ledger
 from wpinq.errors import PlanError, SourceError
-from wpinq.storage import settle
+from wpinq.storage import Draft, remove_abandoned, settle
 from wpinq.streaming.frames import chained
 from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.keeper import HeldError, Keeper
@@ -35,6 +35,8 @@ FORMAT = 1
 """The format of parts, pieces and facts; no other is read."""
 NOTE = "spool"
 """The note of a stream that holds the facts, and what they are sealed under."""
+DRAFT = ".draft-"
+"""How the names of directories begin in which the files of a closed period are written."""
 MANY = 1 << 20
 """Records of parts that become one piece, about."""
 LARGE = 64 << 20
@@ -170,22 +172,20 @@ class Database:
         """See `Store`. What lies there of an earlier life of this process is written anew."""
         if period in self._fetched:
             return
-        draft = self._place / f".{period}.{os.urandom(4).hex()}"
         try:
-            draft.mkdir(mode=0o700, parents=True)
-            for number, content in enumerate(self._pieces(period)):
-                with (draft / f"{number:08}.parquet").open("wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-            settle(draft)
-            shutil.rmtree(self._place / period, ignore_errors=True)
-            draft.rename(self._place / period)
-            settle(self._place)
+            self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with closing(Draft(self._place, DRAFT)) as draft:
+                for number, content in enumerate(self._pieces(period)):
+                    with (draft.path / f"{number:08}.parquet").open("wb") as file:
+                        file.write(content)
+                        file.flush()
+                        os.fsync(file.fileno())
+                settle(draft.path)
+                shutil.rmtree(self._place / period, ignore_errors=True)
+                draft.path.rename(self._place / period)
+                settle(self._place)
         except OSError as error:
             raise SourceError(f"{self._place}: cannot be written: {error.strerror}.") from None
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
         self._fetched.add(period)
 
     def published(self, periods: Container[str]) -> None:
@@ -304,7 +304,8 @@ class Database:
             raise SourceError(LOST.format(self.label))
 
     def _tidy(self) -> None:
-        """Delete what this host has of periods that were forgotten since."""
+        """Delete what this host has of periods that were forgotten since, and what a process left that was killed."""
+        remove_abandoned(self._place, DRAFT)
         mine = [one.name for one in self._place.glob("[0-9]*") if one.is_dir()] if self._place.exists() else []
         query = self._home.sql("SELECT stream FROM {epochs} WHERE stream = ANY(%s) AND number = 0")
         if not mine:

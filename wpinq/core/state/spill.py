@@ -9,7 +9,8 @@ part after another takes in the rest of its records and is let go of. So no answ
 `Spill` keeps what the tasks of several processes send each other, in files of a private directory. The directory lies
 where rows wait that do not fit in memory (`core/state/memory.py`), and its owner alone may read it. The key is told to
 the processes through a pipe and kept nowhere. So once they have ended nobody can read what was written, and it is
-removed: by the process that made it, or, if that was killed, by those that it started.
+removed: by the process that made it, or, if that was killed, by those that it started, or if all were, by the next
+that makes one there.
 
 A piece of either is bound to its file and where it lies there, so that none can be changed, or given for another.
 """
@@ -34,7 +35,7 @@ from wpinq.core.records.schema import Schema
 from wpinq.core.state.memory import Memory, Scratch
 from wpinq.core.state.states import Ending
 from wpinq.errors import EngineError
-from wpinq.storage import NONCE
+from wpinq.storage import NONCE, Draft
 
 TAG = 16
 """Bytes by which a change of what was encrypted is noticed."""
@@ -161,12 +162,14 @@ class Spill:
     """The directory of one run.
 
     Attributes:
-        place: The directory.
+        folder: The directory.
         key: The key of the run.
+        draft: Holds the directory, in the process that made it.
     """
 
     folder: Path
     key: bytes
+    draft: Draft | None = None
 
     @classmethod
     def made(cls, beside: str | None) -> Spill:
@@ -178,12 +181,11 @@ class Spill:
         Raises:
             EngineError: It cannot be made there.
         """
-        import tempfile
-
         try:
-            return cls(Path(tempfile.mkdtemp(prefix=".wpinq-run-", dir=beside)), os.urandom(32))
+            draft = Draft(None if beside is None else Path(beside), ".wpinq-run-")
         except OSError as error:
-            raise full(beside or tempfile.gettempdir(), error) from None
+            raise full(beside or "the directory for temporary files", error) from None
+        return cls(draft.path, os.urandom(32), draft)
 
     def writer(self, name: str) -> Writer:
         """A new file, which holds one piece after another."""
@@ -208,7 +210,10 @@ class Spill:
 
     def remove(self) -> None:
         """Remove the directory and all that is in it."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.draft is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        else:
+            self.draft.close()
 
 
 class Writer:

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -67,7 +68,7 @@ def serve_tasks(rebuilt: Callable[[dict[str, Any]], Job], opened: Callable[[dict
         message = lines.next()
         try:
             if "job" in message:
-                answer, tasks = {"ready": True}, _begun(rebuilt, message["job"], lines)
+                answer, tasks = {"ready": True}, _begun(rebuilt, message["job"])
             elif "prove" in message:
                 opened(message["prove"]).prove(tuple(message["share"]))
                 answer = {"made": [], "read": 0}
@@ -80,14 +81,17 @@ def serve_tasks(rebuilt: Callable[[dict[str, Any]], Job], opened: Callable[[dict
         answers.flush()
 
 
-def _begun(rebuilt: Callable[[dict[str, Any]], Job], message: dict[str, Any], lines: Lines) -> Tasks:
-    """The tasks of a job, and where what they send lies from now on."""
-    lines.spill = Spill(Path(message["place"]), bytes.fromhex(message["key"]))
+def _begun(rebuilt: Callable[[dict[str, Any]], Job], message: dict[str, Any]) -> Tasks:
+    """The tasks of a job."""
     return alike(Tasks(rebuilt(message["told"]), message["parts"], message["each"]), message["outline"])
 
 
 class Lines:
-    """The lines of standard input, read by a thread of their own, which ends this process when there are no more."""
+    """The lines of standard input, read by a thread of their own, which ends this process when there are no more.
+
+    Attributes:
+        spill: Where what the tasks of the last job send lies, of which this process knows before it begins the job.
+    """
 
     def __init__(self) -> None:
         self.spill = Spill(Path(), b"")
@@ -101,6 +105,10 @@ class Lines:
 
     def _read(self) -> None:
         for line in sys.stdin:
+            if '"job"' in line:
+                with suppress(ValueError, KeyError, TypeError):  # what is no job is answered as one that fails
+                    job = json.loads(line)["job"]
+                    self.spill = Spill(Path(job["place"]), bytes.fromhex(job["key"]))
             self._lines.put(line)
         if self.spill.key:
             self.spill.remove()

@@ -86,6 +86,7 @@ def decode(tables: object, call: str) -> File:
     Raises:
         PlanError: A key is unknown or missing, or a value is of another type or impossible.
     """
+    refuse_nul(tables, call)
     try:
         file = msgspec.convert(tables, File)
     except UnicodeEncodeError:
@@ -94,6 +95,19 @@ def decode(tables: object, call: str) -> File:
         raise PlanError(f"{call}: {_plain(str(error))}") from None
     _check(file, call)
     return file
+
+
+def refuse_nul(value: object, call: str) -> None:
+    """Refuse a file that writes a NUL: no path, name or query may hold one, and the system would say so in its way.
+
+    Raises:
+        PlanError: It writes one.
+    """
+    if isinstance(value, str) and "\0" in value:
+        raise PlanError(f"{call}: holds a NUL (\\u0000), which no text here may.")
+    if isinstance(value, (dict, list, tuple)):
+        for item in value.items() if isinstance(value, dict) else value:
+            refuse_nul(item, call)
 
 
 def _plain(message: str) -> str:
@@ -220,6 +234,8 @@ def _check(file: File, call: str) -> None:
                         "data.where.")  # fmt: skip
 
 
+YEAR = 366 * 86_400
+"""Seconds that a stream may wait at the most."""
 TAKEN = (Kind.INT, Kind.FLOAT, Kind.TEXT, Kind.BOOL, Kind.DATE, Kind.TIME, Kind.INSTANT)
 """Types of columns that JSON can say."""
 
@@ -249,8 +265,7 @@ def _check_intake(file: File, call: str) -> None:
     if stream.late != "drop" or stream.keep is not None:
         raise PlanError(f"{call}: [stream]: records that are sent are destroyed, and none is counted in another period;"
                         " leave out keep and late.")  # fmt: skip
-    if not (stream.lateness >= 0 and stream.every > 0):
-        raise PlanError(f"{call}: [stream]: lateness is not negative, and every is above zero.")
+    _check_seconds(stream, call)
 
 
 def _check_stream(stream: Stream, data: Data, period: Schedule, call: str) -> None:
@@ -263,8 +278,15 @@ def _check_stream(stream: Stream, data: Data, period: Schedule, call: str) -> No
                         f" {lengths[0]} would be in both; leave late or unit.period out.")  # fmt: skip
     if data.query is not None or data.table is not None or "{" in data.source:
         raise PlanError(f"{call}: a stream is a topic of Kafka or files that grow; no query, table or {{date}}.")
-    if not (stream.lateness >= 0 and stream.every > 0) or (stream.keep or 0) < 0:
-        raise PlanError(f"{call}: [stream]: lateness and keep are not negative, and every is above zero.")
+    if (stream.keep or 0) < 0:
+        raise PlanError(f"{call}: [stream]: keep is not negative.")
+    _check_seconds(stream, call)
+
+
+def _check_seconds(stream: Stream, call: str) -> None:
+    if not (0 <= stream.lateness <= YEAR and 0 < stream.every <= YEAR):
+        raise PlanError(f"{call}: [stream]: lateness is from 0 to {YEAR:,} seconds, which is a year, and every is above"
+                        " zero and no more.")  # fmt: skip
 
 
 def _check_alerts(alerts: Alerts, call: str) -> None:

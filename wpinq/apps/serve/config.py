@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 
 from wpinq.apps.publish.declared import Number, Source
-from wpinq.apps.publish.reading import plain
+from wpinq.apps.publish.reading import plain, refuse_nul
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
 
@@ -177,6 +177,7 @@ def read(path: Path) -> Config:
         raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{path}: no TOML: {error}.") from None
+    refuse_nul(table, str(path))
     if "home" in table:
         raise PlanError(f"{path}: home is the directory of the file itself; leave it out.")
     try:

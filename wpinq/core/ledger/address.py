@@ -102,10 +102,13 @@ def ledger_path(ledger: str | os.PathLike[str], home: Path | None = None) -> Pat
         home: What a path is relative to.
 
     Raises:
-        LedgerError: The URL cannot be read.
+        LedgerError: The URL cannot be read, or the path names no file.
     """
     if not (isinstance(ledger, str) and re.match(r"(?i)postgres(ql)?:", ledger)):
-        return Path(ledger) if home is None else home / ledger
+        path = Path(ledger) if home is None else home / ledger
+        if not os.fspath(ledger) or not path.name or "\0" in path.name:
+            raise LedgerError(f"ledger '{ledger}': names no file; write for example views.ledger.")
+        return path
     address = Address.read(ledger) if ledger.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)) else None
     if address is None:
         raise _unread("it begins in another way")

@@ -87,6 +87,29 @@ def test_which_answers_are_kept_shows_in_no_refusal():
     assert kept[0] == dropped[0] == ([table(1)] * 3, None) and (kept[1], dropped[1]) == (1, 2)
 
 
+def test_which_answers_are_kept_shows_in_no_refusal_of_a_question_that_is_asked_again():
+    """How large a measurement's histogram is follows from records, and it may drop an answer to another question."""
+
+    async def asks(size):
+        desk, held = Desk(8, 3, 1_000), threading.Event()
+        counted = type("Counted", (), {"size": size})()
+        for key, answer in (("old", [0]), ("mine", [1]), ("counts", counted), ("third", [3])):
+            await desk.answered("ann", key, lambda answer=answer: Charged("views", lambda: answer))
+        asked = [asyncio.ensure_future(desk.quoted("ann", held.wait)) for _ in "ab"]
+        await asyncio.sleep(0)
+        found = []
+        for key in ("mine", "counts", "third", "old", "new"):
+            try:
+                found.append(await desk.answered("ann", key, lambda key=key: Charged("views", lambda: key)) is not None)
+            except RefusedError as refused:
+                found.append(refused.status)
+        held.set()
+        await asyncio.gather(*asked)
+        return found
+
+    assert [asyncio.run(asks(size)) for size in (10, 900, 5_000)] == [[True, True, True, 429, 429]] * 3
+
+
 def test_only_so_many_names_are_known():
     async def asks():
         desk = Desk(4, 3, 10**6)

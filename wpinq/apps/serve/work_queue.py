@@ -46,7 +46,7 @@ class Desk:
 
     Args:
         waiting: How many questions may be under way or waiting; one analyst has a quarter of these places at most.
-        held: How many answers are kept, and how many measurements are known by name.
+        held: How many answers are kept, questions are known to have been answered, and measurements known by name.
         memory: How many bytes answers may take together.
     """
 
@@ -57,6 +57,7 @@ class Desk:
         self._reading = Semaphore(RUNS)
         self._busy: Counter[str] = Counter()
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
+        self._answered: OrderedDict[Hashable, None] = OrderedDict()
         self._named: OrderedDict[Hashable, tuple[Hashable, Callable[[], Charged[Any]]]] = OrderedDict()
         self.cache = Kept(held, memory)
 
@@ -75,16 +76,20 @@ class Desk:
     async def answered(self, who: str, key: Hashable, charge: Callable[[], Charged[T]]) -> T:
         """The answer to a question, which is charged and computed once for all who ask for the same key.
 
+        One of the last so many that were answered takes no place, whether its answer is kept or not, and any other
+        takes one: which are kept must show in no refusal (see `again`).
+
         Raises:
             RefusedError: Too much is waiting.
         """
-        known: T | None = self.cache.get(key)
-        if known is not None:
-            return known
         running: asyncio.Future[T] | None = self._running.get(key)
         if running is None:
-            self._enter(who)
-            running = self._start(key, charge, who)
+            before = key in self._answered
+            if before:
+                self._answered.move_to_end(key)
+            else:
+                self._enter(who)
+            running = self._start(key, charge, None if before else who)
         return await asyncio.shield(running)
 
     def name(self, name: Hashable, key: Hashable, charge: Callable[[], Charged[Any]]) -> None:
@@ -117,6 +122,9 @@ class Desk:
     async def _run(self, key: Hashable, charge: Callable[[], Charged[T]], who: str | None) -> T:
         loop = asyncio.get_running_loop()
         try:
+            known: T | None = self.cache.get(key)
+            if known is not None:
+                return self._done(key, known)
             charged = await loop.run_in_executor(self._charges, charge)
 
             def weighed() -> tuple[T, int]:
@@ -128,11 +136,19 @@ class Desk:
                 self._runners[charged.of] = ThreadPoolExecutor(1, "run")
             answer, size = await loop.run_in_executor(self._runners[charged.of], weighed)
             self.cache.put(key, answer, size)
-            return answer
+            return self._done(key, answer)
         finally:
             self._running.pop(key, None)
             if who is not None:
                 self._leave(who)
+
+    def _done(self, key: Hashable, answer: T) -> T:
+        """Know that a question was answered."""
+        self._answered[key] = None
+        self._answered.move_to_end(key)
+        while len(self._answered) > self._most:
+            self._answered.popitem(last=False)
+        return answer
 
     def _enter(self, who: str) -> None:
         if self._busy.total() >= self._most_waiting or self._busy[who] >= max(1, self._most_waiting // 4):

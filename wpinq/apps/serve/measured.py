@@ -82,9 +82,10 @@ async def measurements(call: Call[None]) -> Listed:
 
 async def observe(call: Call[Observe]) -> Observed:
     """The noisy weights of some bins, whether they exist or not; free, and the same whenever they are asked."""
-    name = call.path["name"]
-    served: Served | None = call.site.catalogue.measured.get(name)
-    served = served or await call.site.desk.again((call.grant.data, name))
+    name, catalogue = call.path["name"], call.site.catalogue
+    served: Served | None = catalogue.measured.get(name)
+    # One of an earlier version is not known: whether its counts are still kept follows from records.
+    served = served or await call.site.desk.again((call.grant.data, catalogue.versions, name))
     if served is None or served.data not in call.grant.data:
         raise RefusedError(403)
     insist_on_opened(call.site.catalogue, served)

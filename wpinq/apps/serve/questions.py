@@ -240,7 +240,7 @@ async def measure(call: Call[Measure]) -> Measured:
         return await site.desk.quoted(grant.analyst, price)
     key = (grant.analyst, grant.data, site.catalogue.versions, msgspec.json.encode(body))
     served = await site.desk.answered(grant.analyst, key, charged)
-    site.desk.name((grant.data, served.name), key, charged)
+    site.desk.name((grant.data, key[2], served.name), key, charged)
     return Measured(measurement=described(served))
 
 

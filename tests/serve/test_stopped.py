@@ -78,6 +78,7 @@ def test_a_page_says_the_same(site, stop):
 
 
 def test_what_was_answered_before_stays_and_nothing_else_is_told(site, stop):
+    """Where no file was replaced: what only reading shows is seen by what is computed."""
     token = site.token("early", 5)
     first = site.ask(token, "POST", "/api/sql", {**ONE, "dry": False, "name": "early"})
     looks = ("/api/measurements", "/api/budget", "/api/history", "/api/openapi.json", "/api/fits/degrees")

@@ -72,8 +72,37 @@ def test_a_file_that_changes_is_opened_at_no_other_time(site, clock):
     (site.place / "views.csv").write_text(HEAD + "ann,p1,3\n")
     for now in (clock.now, clock.now - 3 * DAY, clock.now):
         clock.set(now)
-        assert asked(site, token).raw == first.raw
-        assert asked(site, token, name="next").status == 503 and spent(site) == before
+        assert asked(site, token).status == asked(site, token, name="next").status == 503 and spent(site) == before
+    assert first.status == 200
+
+
+@pytest.mark.parametrize("memory", [1, 10**8])
+def test_which_answers_are_kept_does_not_show_where_a_file_was_replaced(tmp_path, clock, memory):
+    """Which are kept follows from how large they are, so from records: all are refused, and later all are free."""
+    (tmp_path / "hidden.csv").write_text(HEAD + "bob,p1,3\n")
+    with serving(written(tmp_path, f"{DAILY}\n[limits]\nmemory = {memory}\n")) as site:
+        token = site.token(cap=50)
+        plan = {"plan": [{"do": "table", "name": "views"}], "epsilon": "0.1", "dry": False}
+        name = site.ask(token, "POST", "/api/measure", plan).body["measurement"]["name"]
+        bins, path = {"bins": [["u1", "p1", 1]]}, f"/api/measurements/{name}/observe"
+
+        def again():
+            return [
+                asked(site, token),
+                site.ask(token, "POST", path, bins),
+                site.ask(token, "POST", "/api/measure", plan),
+            ]
+
+        first, fit, before = again(), site.ask(token, "GET", "/api/fits/degrees").raw, spent(site)
+        file = tmp_path / "views.csv"
+        times = file.stat()
+        file.rename(tmp_path / "kept.csv")
+        file.write_text(HEAD + "ann,p1,3\n")
+        assert [answer.status for answer in again()] == [503] * 3
+        assert observed(site, token).status == 200 and site.ask(token, "GET", "/api/fits/degrees").raw == fit
+        (tmp_path / "kept.csv").replace(file)
+        assert file.stat().st_mtime_ns == times.st_mtime_ns
+        assert [answer.raw for answer in again()] == [answer.raw for answer in first] and spent(site) == before
 
 
 def test_a_clock_that_is_set_back_opens_nothing(site, clock):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from wpinq.apps.serve.rehearsal import Rehearsal
 from wpinq.apps.serve.tokens import Grant
 from wpinq.apps.serve.work_queue import Charged
 from wpinq.collection import Collection
-from wpinq.core import Allowance, commit, settle, sources
+from wpinq.core import Allowance, ChargedQuery, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import Quoted, WrittenKeys, quoted
@@ -51,7 +52,7 @@ async def sql(call: Call[Sql]) -> Answered:
         quote = quote_sql(body, grant, catalogue, rehearsal)
         insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits, quote.lost)
         made = commit(quote.quotes)
-        return Charged(made[0].key_owner.name, lambda: _answered(quote.answer(made)))
+        return Charged(made[0].key_owner.name, lambda: _answered(quote.answer(made)), partial(_check, made))
 
     if explains(body.query) is not None:
         return await call.site.desk.quoted(grant.analyst, lambda: explained(body, grant, catalogue, rehearsal))
@@ -155,6 +156,16 @@ def _bounded(tables: Mapping[str, Collection], at_most: int | None) -> Mapping[s
     return rebounded(tables, at_most, None)
 
 
+def _check(made: Sequence[ChargedQuery]) -> None:
+    """Refuse questions of a source that is no longer as it was opened, or of a version that was closed.
+
+    Raises:
+        ChangedError, SourceError, LedgerError: As when they are asked anew.
+    """
+    for data in {data: None for query in made for data in query.quote.sources}:
+        data.check()
+
+
 def _answered(answer: Answer) -> Answered:
     rows, intervals = [list(row) for row in answer.rows], [list(row) for row in answer.intervals]
     return Answered(columns=list(answer.columns), rows=rows, intervals=intervals, about=answer.about)
@@ -234,7 +245,7 @@ async def measure(call: Call[Measure]) -> Measured:
             settle(made)
             return Served(f"{OWN}{made.question[:32]}", data, made.quote.label, made)
 
-        return Charged(made.key_owner.name, answer)
+        return Charged(made.key_owner.name, answer, partial(_check, [made]))
 
     if body.dry:
         return await site.desk.quoted(grant.analyst, price)

@@ -35,10 +35,12 @@ class Charged(Generic[T]):
     Attributes:
         of: What is read for it: questions of one data set wait for each other, and share a pass.
         answer: Computes the answer.
+        check: Refuses what cannot be computed any more, such as of a file that was replaced.
     """
 
     of: Hashable
     answer: Callable[[], T]
+    check: Callable[[], None] = lambda: None
 
 
 class Desk:
@@ -57,7 +59,7 @@ class Desk:
         self._reading = Semaphore(RUNS)
         self._busy: Counter[str] = Counter()
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
-        self._answered: OrderedDict[Hashable, None] = OrderedDict()
+        self._answered: OrderedDict[Hashable, Callable[[], None]] = OrderedDict()
         self._named: OrderedDict[Hashable, tuple[Hashable, Callable[[], Charged[Any]]]] = OrderedDict()
         self.cache = Kept(held, memory)
 
@@ -77,7 +79,8 @@ class Desk:
         """The answer to a question, which is charged and computed once for all who ask for the same key.
 
         One of the last so many that were answered takes no place, whether its answer is kept or not, and any other
-        takes one: which are kept must show in no refusal (see `again`).
+        takes one; and one that could not be computed again is refused, kept or not. Which answers are kept follows from
+        how large they are, so from records, and must show in no refusal.
 
         Raises:
             RefusedError: Too much is waiting.
@@ -102,15 +105,13 @@ class Desk:
     async def again(self, name: Hashable) -> Any:
         """What was answered under a name, computed anew where it is kept no more; None where the name is not known.
 
-        It takes none of the places of questions: which answers are kept follows from how large they are, so from
-        records, and must show in no refusal.
+        It takes none of the places of questions (see `answered`).
         """
         if name not in self._named:
             return None
         self._named.move_to_end(name)
         key, charge = self._named[name]
-        known = self.cache.get(key)
-        return known if known is not None else await asyncio.shield(self._running.get(key) or self._start(key, charge))
+        return await asyncio.shield(self._running.get(key) or self._start(key, charge))
 
     def _start(self, key: Hashable, charge: Callable[[], Charged[T]], who: str | None = None) -> asyncio.Future[T]:
         running = self._running[key] = asyncio.ensure_future(self._run(key, charge, who))
@@ -123,8 +124,9 @@ class Desk:
         loop = asyncio.get_running_loop()
         try:
             known: T | None = self.cache.get(key)
-            if known is not None:
-                return self._done(key, known)
+            if known is not None and (check := self._answered.get(key)) is not None:
+                await loop.run_in_executor(None, check)
+                return self._done(key, known, check)
             charged = await loop.run_in_executor(self._charges, charge)
 
             def weighed() -> tuple[T, int]:
@@ -136,15 +138,15 @@ class Desk:
                 self._runners[charged.of] = ThreadPoolExecutor(1, "run")
             answer, size = await loop.run_in_executor(self._runners[charged.of], weighed)
             self.cache.put(key, answer, size)
-            return self._done(key, answer)
+            return self._done(key, answer, charged.check)
         finally:
             self._running.pop(key, None)
             if who is not None:
                 self._leave(who)
 
-    def _done(self, key: Hashable, answer: T) -> T:
-        """Know that a question was answered."""
-        self._answered[key] = None
+    def _done(self, key: Hashable, answer: T, check: Callable[[], None]) -> T:
+        """Know that a question was answered, and what it takes to answer it again."""
+        self._answered[key] = check
         self._answered.move_to_end(key)
         while len(self._answered) > self._most:
             self._answered.popitem(last=False)

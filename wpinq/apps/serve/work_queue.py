@@ -55,6 +55,7 @@ class Desk:
     def __init__(self, waiting: int, held: int, memory: int) -> None:
         self._most_waiting, self._most = waiting, held
         self._charges, self._quotes = ThreadPoolExecutor(CHARGES, "charge"), ThreadPoolExecutor(QUOTES, "quote")
+        self._checks = ThreadPoolExecutor(CHARGES, "check")  # its own: a ledger that is away holds nothing else up
         self._runners: dict[Hashable, ThreadPoolExecutor] = {}
         self._reading = Semaphore(RUNS)
         self._busy: Counter[str] = Counter()
@@ -125,7 +126,7 @@ class Desk:
         try:
             known: T | None = self.cache.get(key)
             if known is not None and (check := self._answered.get(key)) is not None:
-                await loop.run_in_executor(None, check)
+                await loop.run_in_executor(self._checks, check)
                 return self._done(key, known, check)
             charged = await loop.run_in_executor(self._charges, charge)
 

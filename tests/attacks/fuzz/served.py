@@ -25,11 +25,11 @@ from unittest.mock import patch
 
 from attacks.fuzz.fuzzer import Fuzzer
 from attacks.fuzz.served_plants import PLANTS
-from attacks.fuzz.served_steps import Step, grown
+from attacks.fuzz.served_steps import REPLACED, Step, grown
 from msgspec import structs
 
 from wpinq.apps.serve.app import application
-from wpinq.apps.serve.catalogue import opened
+from wpinq.apps.serve.catalogue import PLAN, Served, opened
 from wpinq.apps.serve.config import read
 from wpinq.apps.serve.rehearsal import Rehearsal
 from wpinq.apps.serve.tokens import Tokens
@@ -99,6 +99,11 @@ class World:
         self._cookies: dict[str, str] = {}
         self._forms: dict[str, str] = {}
 
+    def replace_file(self) -> None:
+        """Add a record to the file of the records, as a curator would who does not know that it is served."""
+        with (self.place / "views.csv").open("a") as file:
+            file.write("u0,p0,7\n")
+
     async def ask(self, step: Step, tokens: dict[str, str]) -> Reply:
         """Ask over the API, or as a browser."""
         if not step.browser:
@@ -159,7 +164,7 @@ def grow(seed: int) -> Case:
 
     rows = [record(f"u{draw.randrange(12)}", pages) for _ in range(draw.choice([0, 3, 40]))]
     unit = [record("unit", [*pages, "new", ""]) for _ in range(draw.choice([1, 2, 12]))]
-    memory = draw.choice([1, 30_000, 10**8])
+    memory = draw.choice([1, 30_000, 10**8, draw.randrange(20_000, 400_000)])
     config = CONFIG.format(bound=draw.choice([1, 4, 20]), memory=memory, held=draw.choice([1, 3, 64]))
     return Case(seed, rows, unit, config, planted, grown(draw, planted=planted))
 
@@ -181,6 +186,8 @@ def worlds(case: Case) -> Iterator[tuple[World, World, dict[str, str]]]:
         shutil.copytree(one, other)
         (other / "views.csv").write_text("\n".join(["user,page,size", *case.rows, *case.unit]) + "\n")
         held.enter_context(patch.object(Rehearsal, "insist", lambda *_: None))  # it knows no records, and takes half
+        # A bin weighs a thousand times what it does: so few records decide what is kept, as many do at a server.
+        held.enter_context(patch.object(Served, "size", property(lambda self: PLAN + 1_000 * self.measurement._size)))
         first = World(one)
         if case.planted:
             held.enter_context(_planted(first))
@@ -234,6 +241,10 @@ def judge(case: Case) -> list[str]:
 async def _compared(case: Case, one: World, other: World, tokens: dict[str, str]) -> list[str]:
     known: list[str] = []
     for number, given in enumerate(case.steps):
+        if given is REPLACED:
+            for world in (one, other):
+                world.replace_file()
+            continue
         step = given.of(known)
         replies = [await world.ask(step, tokens) for world in (one, other)]
         seen = [seen_of(step, reply, whole=case.planted) for reply in replies]

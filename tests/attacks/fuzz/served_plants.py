@@ -63,7 +63,13 @@ def _patched(place: Any, name: str, made: Callable[[Any], Any]) -> Callable[[], 
     return lambda: [patch.object(place, name, made(getattr(place, name)))]
 
 
+def _kept() -> list[Any]:
+    """Only what is computed again notices that a file was replaced."""
+    return [patch.object(questions, "_check", lambda made: None)]
+
+
 PLANTS = {
+    "kept": Plant("answers that are kept are given after a file was replaced, and others refused", _kept),
     "absent": Plant("bins are refused by how many there are", _patched(measured, "observed", _absent), 15),
     "priced": Plant("a price depends on how large the file is", _patched(questions, "priced_sql", _priced)),
     "counted": Plant("a refusal counts records", _patched(questions, "quote_plan", _counted), 2),

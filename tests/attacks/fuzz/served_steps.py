@@ -49,11 +49,11 @@ MEASURED = ["views.pages", "views.cdf", "views.sequence", "hidden.pages", "none"
 
 @dataclass(frozen=True)
 class Step:
-    """One request.
+    """One request, or what the curator does to the file of both servers.
 
     Attributes:
         who: Who sends it.
-        method: GET, POST, PUT or DELETE.
+        method: GET, POST, PUT or DELETE; or REPLACED, where a record is added to the file.
         path: The address; `{}` in it stands for a measurement that was asked for before.
         body: What is sent.
         browser: Whether a browser sends it.
@@ -70,6 +70,7 @@ class Step:
         return replace(self, path=self.path.format(known[-1] if known else "asked.0")) if "{}" in self.path else self
 
 
+REPLACED = Step("", "REPLACED", "")
 Grower = Callable[[Random, bool], tuple[str, str, Any]]
 
 
@@ -174,12 +175,14 @@ def _page(draw: Random, who: str, planted: bool) -> Step:
 
 
 def grown(draw: Random, *, planted: bool) -> list[Step]:
-    """Some requests, by several analysts and the curator; some are sent twice."""
+    """Some requests, by several analysts and the curator; some are sent twice, and after a file was replaced many."""
     result: list[Step] = []
     for _ in range(draw.randrange(12, 30)):
+        if len(result) > 6 and REPLACED not in result and draw.random() < 0.05:
+            result += [REPLACED, *(step for step in result if "/measure" in step.path and step.method == "POST")]
         who = draw.choice(["ann", "ann", "ann", "ben", "eve", "boss", "boss", *["nobody"][: draw.randrange(2)]])
         if result and draw.random() < 0.15:
-            result.append(replace(draw.choice(result)))
+            result.append(replace(draw.choice([step for step in result if step is not REPLACED])))
         elif who != "nobody" and draw.random() < 0.2:
             result.append(_page(draw, who, planted))
         else:

@@ -69,9 +69,9 @@ def _kept() -> list[Any]:
 
 
 PLANTS = {
-    "kept": Plant("answers that are kept are given after a file was replaced, and others refused", _kept),
-    "absent": Plant("bins are refused by how many there are", _patched(measured, "observed", _absent), 15),
+    "kept": Plant("answers that are kept are given after a file was replaced, and others refused", _kept, 55),
+    "absent": Plant("bins are refused by how many there are", _patched(measured, "observed", _absent), 27),
     "priced": Plant("a price depends on how large the file is", _patched(questions, "priced_sql", _priced)),
-    "counted": Plant("a refusal counts records", _patched(questions, "quote_plan", _counted), 2),
+    "counted": Plant("a refusal counts records", _patched(questions, "quote_plan", _counted), 17),
     "numbered": Plant("a ledger's rows are numbered by a file's size", _patched(admin, "_described", _numbered), 8),
 }

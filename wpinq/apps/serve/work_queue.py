@@ -53,16 +53,14 @@ class Desk:
     """
 
     def __init__(self, waiting: int, held: int, memory: int) -> None:
-        self._most_waiting, self._most = waiting, held
+        self._most_waiting = waiting
         self._charges, self._quotes = ThreadPoolExecutor(CHARGES, "charge"), ThreadPoolExecutor(QUOTES, "quote")
         self._checks = ThreadPoolExecutor(CHARGES, "check")  # its own: a ledger that is away holds nothing else up
         self._runners: dict[Hashable, ThreadPoolExecutor] = {}
         self._reading = Semaphore(RUNS)
         self._busy: Counter[str] = Counter()
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
-        self._answered: OrderedDict[Hashable, Callable[[], None]] = OrderedDict()
-        self._named: OrderedDict[Hashable, tuple[Hashable, Callable[[], Charged[Any]]]] = OrderedDict()
-        self.cache = Kept(held, memory)
+        self.cache, self._answered, self._named = Kept(held, memory), Kept(held), Kept(held)
 
     async def quoted(self, who: str, work: Callable[[], T]) -> T:
         """Do what reads no records.
@@ -88,30 +86,25 @@ class Desk:
         """
         running: asyncio.Future[T] | None = self._running.get(key)
         if running is None:
-            before = key in self._answered
-            if before:
-                self._answered.move_to_end(key)
-            else:
-                self._enter(who)
-            running = self._start(key, charge, None if before else who)
+            entering = None if self._answered.get(key) is not None else who
+            if entering is not None:
+                self._enter(entering)
+            running = self._start(key, charge, entering)
         return await asyncio.shield(running)
 
     def name(self, name: Hashable, key: Hashable, charge: Callable[[], Charged[Any]]) -> None:
         """Let an answer be found by a name, too."""
-        self._named[name] = key, charge
-        self._named.move_to_end(name)
-        while len(self._named) > self._most:
-            self._named.popitem(last=False)
+        self._named.put(name, (key, charge))
 
     async def again(self, name: Hashable) -> Any:
         """What was answered under a name, computed anew where it is kept no more; None where the name is not known.
 
         It takes none of the places of questions (see `answered`).
         """
-        if name not in self._named:
+        named = self._named.get(name)
+        if named is None:
             return None
-        self._named.move_to_end(name)
-        key, charge = self._named[name]
+        key, charge = named
         return await asyncio.shield(self._running.get(key) or self._start(key, charge))
 
     def _start(self, key: Hashable, charge: Callable[[], Charged[T]], who: str | None = None) -> asyncio.Future[T]:
@@ -147,10 +140,7 @@ class Desk:
 
     def _done(self, key: Hashable, answer: T, check: Callable[[], None]) -> T:
         """Know that a question was answered, and what it takes to answer it again."""
-        self._answered[key] = check
-        self._answered.move_to_end(key)
-        while len(self._answered) > self._most:
-            self._answered.popitem(last=False)
+        self._answered.put(key, check)
         return answer
 
     def _enter(self, who: str) -> None:
@@ -168,10 +158,10 @@ class Kept:
 
     Args:
         most: How many there may be.
-        memory: How many bytes they may take together; a value that takes more is not kept.
+        memory: How many bytes they may take together; a value that takes more is not kept, and 0 bytes fit always.
     """
 
-    def __init__(self, most: int, memory: int) -> None:
+    def __init__(self, most: int, memory: int = 0) -> None:
         self._most, self._memory, self._taken = most, memory, 0
         self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -193,7 +183,7 @@ class Kept:
             self._held.move_to_end(key)
             return held[0]
 
-    def put(self, key: Hashable, value: object, size: int) -> None:
+    def put(self, key: Hashable, value: object, size: int = 0) -> None:
         """Keep a value, and drop others until there is room."""
         with self._lock:
             self._taken -= self._held.pop(key, (None, 0))[1]

@@ -17,6 +17,7 @@ from depth import WAY, chosen, may_go_deeper, often, running
 from environment import Environment
 from hypothesis import HealthCheck, settings
 from processes import STEM_OF_THIS
+from stem import load_polars_with_one_thread
 
 # No run is red by chance: examples and secrets are the same in every run of the same code, so a red run names a change.
 # WPINQ_TESTS=deep takes what this leaves out (`depth.py`), `all` both. WPINQ_TESTS=search draws others in every run,
@@ -87,12 +88,9 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
 bytecode.keep()
 
 # Frames of ten rows are handed from thread to thread for longer than they are computed, a third of all processor time.
-# So each of several workers has a pool of one thread; what is run alone, and processes that tests start, have them all.
-if "PYTEST_XDIST_WORKER" in os.environ and "POLARS_MAX_THREADS" not in os.environ:
-    os.environ["POLARS_MAX_THREADS"] = "1"
-    import polars  # noqa: F401 - it reads this while it is imported
-
-    del os.environ["POLARS_MAX_THREADS"]
+# So each of several workers has a pool of one thread, as copies of processes have; what is run alone has all of them.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    load_polars_with_one_thread()
 
 
 @pytest.hookimpl(trylast=True)

@@ -16,22 +16,20 @@ import sys
 import threading
 import types
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 FREE = 100
 """The first number that streams are kept under until they get their own."""
 
 
-@contextmanager
-def one_thread():
-    """Say that Polars has one thread, unless something else was said of it."""
-    if "POLARS_MAX_THREADS" in os.environ:
-        yield
-        return
-    os.environ["POLARS_MAX_THREADS"] = "1"
-    yield
-    del os.environ["POLARS_MAX_THREADS"]
+def load_polars_with_one_thread():
+    """Import Polars, which has one thread then, unless something else was said of it; processes that begin have all."""
+    if "POLARS_MAX_THREADS" not in os.environ:
+        os.environ["POLARS_MAX_THREADS"] = "1"
+        import polars  # noqa: F401 - it reads this while it is imported
+
+        del os.environ["POLARS_MAX_THREADS"]
 
 
 def load():
@@ -39,8 +37,7 @@ def load():
 
     Polars has one thread in all copies, as it has in the workers of tests (`conftest.py`).
     """
-    with one_thread():
-        import polars  # noqa: F401 - it reads this while it is imported
+    load_polars_with_one_thread()
     import wpinq
 
     for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):

@@ -30,7 +30,7 @@ def private(place: Path) -> None:
         raise SourceError(f"--recover {place}: others may read it; run `chmod 700 {place}`, or give a new one.")
 
 
-class Draft:
+class HeldDirectory:
     """A new directory for this process alone, which holds it until it is closed, or ends.
 
     Those of the same kind that nobody holds any more are removed first: who made them was killed. Where the file system
@@ -50,25 +50,25 @@ class Draft:
     def __init__(self, place: Path | None, kind: str) -> None:
         from tempfile import gettempdir  # whoever makes none does not load it
 
-        self._held: int | None = None
+        self._descriptor: int | None = None
         place = place or Path(gettempdir())
         remove_abandoned(place, kind)
-        while self._held is None:
+        while self._descriptor is None:
             self.path = place / f"{kind}{os.urandom(8).hex()}"
             self.path.mkdir(mode=0o700)
-            self._held = _held(self.path)
+            self._descriptor = _hold(self.path)
 
     def close(self) -> None:
         """Hold it no more; what is left of it is removed."""
         from shutil import rmtree
 
         rmtree(self.path, ignore_errors=True)
-        held, self._held = self._held, None
-        if held is not None:
-            os.close(held)
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _held(path: Path) -> int | None:
+def _hold(path: Path) -> int | None:
     """A descriptor that holds a directory; None where another process has removed it as one that nobody held yet."""
     descriptor = None
     with suppress(FileNotFoundError):
@@ -83,7 +83,7 @@ def _held(path: Path) -> int | None:
 
 
 def remove_abandoned(place: Path, kind: str) -> None:
-    """Remove directories whose names begin so, and that no process holds; see `Draft`."""
+    """Remove directories whose names begin so, and that no process holds; see `HeldDirectory`."""
     from shutil import rmtree
 
     with suppress(OSError):

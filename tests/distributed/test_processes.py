@@ -246,7 +246,7 @@ def test_a_directory_that_nobody_holds_is_removed_by_who_makes_the_next(tmp_path
     killed, running, others = Spill.made(str(tmp_path)), Spill.made(str(tmp_path)), tmp_path / ".wpinq-else"
     others.mkdir()
     (killed.folder / "1").write_bytes(b"sealed")
-    os.close(killed.draft._held)
+    os.close(killed.held._descriptor)
     last = Spill.made(str(tmp_path))
     assert {*tmp_path.iterdir()} == {running.folder, others, last.folder}
     running.remove()

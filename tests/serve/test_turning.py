@@ -3,6 +3,7 @@
 import datetime as dt
 import threading
 import time
+from contextlib import contextmanager
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -68,30 +69,36 @@ def test_a_turn_opens_the_next_version_whether_the_file_changed_or_not(site, clo
 
 def test_a_file_that_changes_is_opened_at_no_other_time(site, clock):
     token = site.token(cap=50)
-    first, before = asked(site, token), spent(site)
+    assert asked(site, token).status == 200
+    before = spent(site)
     (site.place / "views.csv").write_text(HEAD + "ann,p1,3\n")
     for now in (clock.now, clock.now - 3 * DAY, clock.now):
         clock.set(now)
         assert asked(site, token).status == asked(site, token, name="next").status == 503 and spent(site) == before
-    assert first.status == 200
+
+
+@contextmanager
+def measured(place, memory):
+    """A server that keeps so many bytes of answers, a token, and what measures a plan, and observes one of its bins."""
+    (place / "hidden.csv").write_text(HEAD + "bob,p1,3\n")
+    with serving(written(place, f"{DAILY}\n[limits]\nmemory = {memory}\n")) as site:
+        token = site.token(cap=50)
+        plan = {"plan": [{"do": "table", "name": "views"}], "epsilon": "0.1", "dry": False}
+
+        def measure():
+            return site.ask(token, "POST", "/api/measure", plan)
+
+        path = f"/api/measurements/{measure().body['measurement']['name']}/observe"
+        yield site, token, measure, lambda: site.ask(token, "POST", path, {"bins": [["u1", "p1", 1]]})
 
 
 @pytest.mark.parametrize("memory", [1, 10**8])
 def test_which_answers_are_kept_does_not_show_where_a_file_was_replaced(tmp_path, clock, memory):
     """Which are kept follows from how large they are, so from records: all are refused, and later all are free."""
-    (tmp_path / "hidden.csv").write_text(HEAD + "bob,p1,3\n")
-    with serving(written(tmp_path, f"{DAILY}\n[limits]\nmemory = {memory}\n")) as site:
-        token = site.token(cap=50)
-        plan = {"plan": [{"do": "table", "name": "views"}], "epsilon": "0.1", "dry": False}
-        name = site.ask(token, "POST", "/api/measure", plan).body["measurement"]["name"]
-        bins, path = {"bins": [["u1", "p1", 1]]}, f"/api/measurements/{name}/observe"
+    with measured(tmp_path, memory) as (site, token, measure, observe):
 
         def again():
-            return [
-                asked(site, token),
-                site.ask(token, "POST", path, bins),
-                site.ask(token, "POST", "/api/measure", plan),
-            ]
+            return [asked(site, token), observe(), measure()]
 
         first, fit, before = again(), site.ask(token, "GET", "/api/fits/degrees").raw, spent(site)
         file = tmp_path / "views.csv"
@@ -189,19 +196,14 @@ def test_questions_are_answered_from_what_was_opened_until_the_next_is(site, clo
 @pytest.mark.parametrize("memory", [1, 10**8])
 def test_a_measurement_of_the_version_before_is_not_observed_and_never_charged_for_the_next(tmp_path, clock, memory):
     """It was answered as long as its counts were kept, which follows from records, and where its file was there."""
-    (tmp_path / "hidden.csv").write_text(HEAD + "bob,p1,3\n")
-    with serving(written(tmp_path, f"{DAILY}\n[limits]\nmemory = {memory}\n")) as site:
-        token = site.token(cap=50)
-        plan = {"plan": [{"do": "table", "name": "views"}], "epsilon": "0.1", "dry": False}
-        name = site.ask(token, "POST", "/api/measure", plan).body["measurement"]["name"]
-        bins, path = {"bins": [["u1", "p1", 1]]}, f"/api/measurements/{name}/observe"
-        assert site.ask(token, "POST", path, bins).status == 200
+    with measured(tmp_path, memory) as (site, _, measure, observe):
+        name = measure().body["measurement"]["name"]
+        assert observe().status == 200
         (tmp_path / "views.csv").write_text(HEAD + "ann,p1,3\n")
         clock.set(clock.now + DAY)
         before = spent(site)
-        assert site.ask(token, "POST", path, bins).status == 403
-        again = site.ask(token, "POST", "/api/measure", plan).body["measurement"]["name"]
-        assert again != name and spent(site) == before + TENTH
+        assert observe().status == 403
+        assert measure().body["measurement"]["name"] != name and spent(site) == before + TENTH
 
 
 def test_the_clock_is_that_of_the_declared_zone(tmp_path):

@@ -24,7 +24,7 @@ import polars as pl
 from wpinq.apps.publish.spool_folder import STATE
 from wpinq.core import Change, Ledger
 from wpinq.errors import PlanError, SourceError
-from wpinq.storage import Draft, remove_abandoned, settle
+from wpinq.storage import HeldDirectory, remove_abandoned, settle
 from wpinq.streaming.frames import chained
 from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.keeper import HeldError, Keeper
@@ -174,7 +174,7 @@ class Database:
             return
         try:
             self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with closing(Draft(self._place, DRAFT)) as draft:
+            with closing(HeldDirectory(self._place, DRAFT)) as draft:
                 for number, content in enumerate(self._pieces(period)):
                     with (draft.path / f"{number:08}.parquet").open("wb") as file:
                         file.write(content)

@@ -35,7 +35,7 @@ from wpinq.core.records.schema import Schema
 from wpinq.core.state.memory import Memory, Scratch
 from wpinq.core.state.states import Ending
 from wpinq.errors import EngineError
-from wpinq.storage import NONCE, Draft
+from wpinq.storage import NONCE, HeldDirectory
 
 TAG = 16
 """Bytes by which a change of what was encrypted is noticed."""
@@ -164,12 +164,12 @@ class Spill:
     Attributes:
         folder: The directory.
         key: The key of the run.
-        draft: Holds the directory, in the process that made it.
+        held: The same, held by the process that made it; None in others.
     """
 
     folder: Path
     key: bytes
-    draft: Draft | None = None
+    held: HeldDirectory | None = None
 
     @classmethod
     def made(cls, beside: str | None) -> Spill:
@@ -182,10 +182,10 @@ class Spill:
             EngineError: It cannot be made there.
         """
         try:
-            draft = Draft(None if beside is None else Path(beside), ".wpinq-run-")
+            held = HeldDirectory(None if beside is None else Path(beside), ".wpinq-run-")
         except OSError as error:
             raise full(beside or "the directory for temporary files", error) from None
-        return cls(draft.path, os.urandom(32), draft)
+        return cls(held.path, os.urandom(32), held)
 
     def writer(self, name: str) -> Writer:
         """A new file, which holds one piece after another."""
@@ -210,10 +210,10 @@ class Spill:
 
     def remove(self) -> None:
         """Remove the directory and all that is in it."""
-        if self.draft is None:
+        if self.held is None:
             shutil.rmtree(self.folder, ignore_errors=True)
         else:
-            self.draft.close()
+            self.held.close()
 
 
 class Writer:

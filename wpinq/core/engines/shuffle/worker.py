@@ -87,7 +87,7 @@ def _begun(rebuilt: Callable[[dict[str, Any]], Job], message: dict[str, Any]) ->
 
 
 class Lines:
-    """The lines of standard input, read by a thread of their own, which ends this process when there are no more.
+    """Messages, each a line of standard input, read by a thread of their own; it ends this process after the last.
 
     Attributes:
         spill: Where what the tasks of the last job send lies, of which this process knows before it begins the job.
@@ -95,24 +95,24 @@ class Lines:
 
     def __init__(self) -> None:
         self.spill = Spill(Path(), b"")
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def next(self) -> dict[str, Any]:
-        """The next line."""
-        result: dict[str, Any] = json.loads(self._lines.get())
-        return result
+        """The next message."""
+        return self._messages.get()
 
     def _read(self) -> None:
-        for line in sys.stdin:
-            if '"job"' in line:
+        try:
+            for line in sys.stdin:
+                message = json.loads(line)
                 with suppress(ValueError, KeyError, TypeError):  # what is no job is answered as one that fails
-                    job = json.loads(line)["job"]
-                    self.spill = Spill(Path(job["place"]), bytes.fromhex(job["key"]))
-            self._lines.put(line)
-        if self.spill.key:
-            self.spill.remove()
-        os._exit(0)
+                    self.spill = Spill(Path(message["job"]["place"]), bytes.fromhex(message["job"]["key"]))
+                self._messages.put(message)
+        finally:
+            if self.spill.key:
+                self.spill.remove()
+            os._exit(0)
 
 
 def _done(tasks: Tasks | None, spill: Spill, message: dict[str, Any]) -> dict[str, Any]:

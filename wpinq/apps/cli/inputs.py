@@ -186,8 +186,8 @@ class Input:
         """Whether its ledger, made or to be made, is a sum of epsilons and deltas alone."""
         from wpinq.core import PURE, Ledger
 
-        if self.ledger is not None and Ledger.exists(self.ledger):
-            return Ledger.existing(self.ledger).promise.accounting == PURE
+        if self.ledger is not None and (ledger := Ledger.find(self.ledger)) is not None:
+            return ledger.promise.accounting == PURE
         return self.rho is None and self.accounting in (None, PURE)
 
     def insist_on_a_number(self) -> None:

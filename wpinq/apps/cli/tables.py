@@ -180,9 +180,10 @@ def _known(ledger: Path | None, table: str) -> str | None:
     if ledger is None:
         return None
     try:
-        return table if Ledger.exists(ledger) and table in Ledger.existing(ledger).tables else None
+        known = Ledger.find(ledger)
     except WpinqError:  # which is said when it is opened for the question
         return None
+    return table if known is not None and table in known.tables else None
 
 
 def _check_number(text: str) -> None:

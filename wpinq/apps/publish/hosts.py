@@ -41,9 +41,8 @@ def refuse_shared(publisher: Publisher, schema: Schema) -> None:
         PlanError: They do.
     """
     path = publisher.opening.ledger
-    if not in_database(path) or not Ledger.exists(path):
+    if not in_database(path) or (ledger := Ledger.find(path)) is None:
         return
-    ledger = Ledger.existing(path)
     if home_of(publisher, schema, ledger).stream in ledger.side(TABLE).entries:
         raise PlanError("follow: this release is followed by several processes, and its records are in the database of"
                         " its ledger; give --workers.")  # fmt: skip
@@ -140,8 +139,8 @@ class Host:
     def _opened(self) -> Ledger:
         """The ledger, which is made where there is none, once it is known that its questions can be asked."""
         publisher, file = self._publisher, self._publisher.file
-        if Ledger.exists(publisher.opening.ledger):
-            return Ledger.existing(publisher.opening.ledger)
+        if (ledger := Ledger.find(publisher.opening.ledger)) is not None:
+            return ledger
         period, promise = Period.of(publisher.clock().replace(tzinfo=None), file.period.every), new_promise(file.budget)
         publisher.asked(publisher.opening.imagined(period, curves=promise.begun().curves), promise)
         return publisher.opening.opened(Allowance(file.budget, publisher.register, period))

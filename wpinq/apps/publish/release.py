@@ -151,9 +151,8 @@ class Release:
 
     def _books(self) -> tuple[Promise, Composition]:
         """What the ledger promises and holds, or would."""
-        ledger = self._publisher.opening.ledger
-        if Ledger.exists(ledger):
-            state = Ledger.existing(ledger).state()
+        if (ledger := Ledger.find(self._publisher.opening.ledger)) is not None:
+            state = ledger.state()
             return state.promise, state.spent
         promise = new_promise(self.file.budget)
         return promise, promise.begun()

@@ -143,8 +143,8 @@ class Register:
     @property
     def _ledger(self) -> Ledger | None:
         """The ledger; None where there is none yet."""
-        if self._opened is None and Ledger.exists(self._path):
-            self._opened = Ledger.existing(self._path)
+        if self._opened is None:
+            self._opened = Ledger.find(self._path)
         return self._opened
 
     def entry(self, record: Record, *, decided: bool = False) -> list[Change]:

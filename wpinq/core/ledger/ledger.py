@@ -112,6 +112,15 @@ class Ledger:
                 raise RefusedError("it holds nothing yet; protect(..., budget=..., ledger=...) opens it.")
         return ledger
 
+    @classmethod
+    def find(cls, path: Path) -> Ledger | None:
+        """The same, or None where none was opened there yet; see `exists`.
+
+        Raises:
+            LedgerError: It cannot be trusted.
+        """
+        return cls.existing(path) if cls.exists(path) else None
+
     @property
     def secret(self) -> Secret:
         """The data set's secret, from which all keys are derived."""

@@ -9,6 +9,7 @@ import polars as pl
 
 from wpinq.core import Kind, Schema, bin_blocks, bin_frame, in_columns, parse_column
 from wpinq.errors import BinError, SourceError
+from wpinq.sources.tables import arrow_schema
 
 
 def declared(keys: str | list[Any], schema: Schema, home: Path, call: str) -> pl.LazyFrame:
@@ -88,8 +89,19 @@ def _read(path: Path, call: str) -> pl.LazyFrame:
         raise SourceError(f"{call}: {path}: no such file.")
     try:
         if path.suffix.lower() == ".parquet":
+            _check_types(path, call)
             pl.read_parquet_schema(path)
             return pl.scan_parquet(path)
         return pl.read_csv(path, has_header=False, infer_schema=False).lazy()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SourceError(f"{call}: {path} cannot be read: {getattr(error, 'strerror', None) or 'no CSV'}.") from None
+
+
+def _check_types(path: Path, call: str) -> None:
+    """Refuse a Parquet file with a column of a type that Polars would panic of."""
+    kept = arrow_schema.kept(path)
+    if kept is None or arrow_schema.all_plain(kept):
+        return
+    if names := arrow_schema.unknown(kept):
+        column = f"the column {names[0]!r} is of a type that cannot be read; write it as text"
+        raise SourceError(f"{call}: {path}: {column}.")

@@ -14,6 +14,7 @@ import polars.selectors as cs
 
 from wpinq.core.records.schema import Kind, Schema, in_columns, polars_type
 from wpinq.sources.files import File
+from wpinq.sources.tables import arrow_schema
 from wpinq.sources.tables.arrays import declared
 
 ROWS_PER_FRAME = 1 << 17
@@ -38,12 +39,17 @@ KINDS: Mapping[pl.DataType, Kind] = {
 }
 """Their kinds, but of integers."""
 PLAIN = frozenset(type_() for type_ in TYPES.values())
-ARROW = "ARROW:schema"
-"""Where Polars, pyarrow and pandas keep the types of Arrow in a file."""
 
 
-def plain(schema: Any) -> dict[str, pl.DataType]:
-    """The names of an Arrow schema's columns of plain types, and what these are in Polars."""
+def plain(schema: Any, kept: bytes | None) -> dict[str, pl.DataType]:
+    """The names of an Arrow schema's columns of plain types, and what these are in Polars.
+
+    Args:
+        schema: The schema.
+        kept: What the file keeps of it. Where Polars would panic of a type in it, none is plain.
+    """
+    if kept is not None and arrow_schema.unknown(kept):
+        return {}
     return {field.name: TYPES[str(field.type)]() for field in schema if str(field.type) in TYPES}
 
 
@@ -53,7 +59,8 @@ def all_plain(file: File) -> dict[str, pl.DataType] | None:
     Where the file holds no schema of Arrow, the two may differ: a column that is always null is one of integers here.
     """
     try:
-        if ARROW not in pl.read_parquet_metadata(file.path):
+        kept = arrow_schema.kept(file.path)
+        if kept is None or not arrow_schema.all_plain(kept):
             return None
         types = dict(_scan(file).collect_schema())
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):

@@ -20,6 +20,7 @@ from wpinq.errors import SourceError
 from wpinq.sources.files import File, FileReader, Files, reading
 from wpinq.sources.form import Columns, check_names, chosen
 from wpinq.sources.tables import arrays, decode
+from wpinq.sources.tables.arrow_schema import KEPT
 
 ROWS_PER_FRAME = 1 << 19  # rows of a frame
 THREADED = 1 << 24  # bytes of files from which on threads decode what is to be proved
@@ -45,7 +46,9 @@ class Footer:
     @cached_property
     def plain(self) -> Mapping[str, pl.DataType]:
         """The types of the columns that Polars decodes as Arrow does."""
-        return decode.plain(self.schema) if self._all is None else self._all
+        if self._all is not None:
+            return self._all
+        return decode.plain(self.schema, (self.metadata.metadata or {}).get(KEPT.encode()))
 
     @property
     def metadata(self) -> Any:

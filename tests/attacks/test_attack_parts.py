@@ -83,8 +83,8 @@ def lost(without, having):
     """The exact loss of all answers together: of each how far its bins moved, over the scale of its noise."""
     total = Fraction(0)
     for ours, theirs in zip(without, having, strict=True):
-        bins = {**exact(ours), **exact(theirs)}
-        total += sum((abs(exact(ours).get(x, 0) - exact(theirs).get(x, 0)) for x in bins), Fraction(0)) / ours.scale
+        one, other = exact(ours), exact(theirs)
+        total += sum((abs(one.get(x, 0) - other.get(x, 0)) for x in one | other), Fraction(0)) / ours.scale
     return total
 
 

@@ -15,11 +15,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from default_engine import flow
 from depth import deep, thin
 from scipy.stats import beta, norm
 
 import wpinq
+from wpinq.core.engines import select
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.measurements import measurement
@@ -28,6 +28,7 @@ from wpinq.core.noise import DiscreteLaplace, gaussian
 from wpinq.core.noise import mechanism as true_mechanism
 from wpinq.core.noise.counting_tree import segment
 from wpinq.core.noise.gaussian import DiscreteGaussian
+from wpinq.core.plan.node import sources, steps
 from wpinq.core.pricing import privacy_cost, quote
 
 ALPHA = 1e-7
@@ -191,21 +192,16 @@ RANGE = range(1, 8)
 @pytest.fixture
 def one_run(monkeypatch):
     """Histograms of ranges hold no keyed identity, so those of one input are computed once for all secrets."""
-    true, kept = flow.run, {}
+    true, kept = select.large, {}
 
-    def run(job, plan):
-        key = tuple(str(root.schema) for root in job.roots), tuple(
-            root.lower(frozenset(root.schema.names)).__class__.__name__ for root in job.roots
-        ), len(_source(job.roots[0]).data.reader.frame), len(job.roots)  # fmt: skip
+    def large(job):
+        key = (*(len(steps(root)) for root in job.roots), len(sources(job.roots[0])[0].reader.frame))
         if key not in kept:
-            kept[key] = true(job, plan)
+            kept[key] = true(job)
         return kept[key]
 
-    monkeypatch.setattr(flow, "run", run)
-
-
-def _source(node):
-    return node if not node.inputs else _source(node.inputs[0])
+    monkeypatch.setattr(select, "large", large)
+    return kept
 
 
 def released(weights, epsilon, seed):
@@ -225,6 +221,7 @@ def released(weights, epsilon, seed):
 def test_whole_distributions_cost_no_more_than_was_charged(one_run):
     """The statistic is the least of the values that move, each with the sign of its movement: all of them or none."""
     both = released({**WEIGHTS, "p2": 3}, "0.8", "more"), released(WEIGHTS, "0.8", "less")
+    assert len(one_run) == 2, "of each input both curves together"
     for curves in ([0], [1], [0, 1]):  # shaved once, shaved twice, and both together
         a, b = (one[:, curves].reshape(TRIALS, -1) for one in both)
         moved = np.sign(np.round(a.mean(axis=0) - b.mean(axis=0), 0))  # they differ by whole numbers

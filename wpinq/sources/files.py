@@ -10,7 +10,9 @@ import glob
 import gzip
 import hashlib
 import io
+import os
 import re
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -138,7 +140,10 @@ class Files:
                 "logs with the numbers and dates of logrotate. format= says it of other names, and table= of databases."
             )
         form = next(form for form in forms if form)
-        return cls(written, form, tuple(_file(path) for path in paths), _anchor(written, single))
+        homes: dict[Path, Path] = {}
+        files = tuple(_file(path, homes) for path in paths)
+        alone = single and paths == [Path(written)]  # then it is no directory, and where its links end is known
+        return cls(written, form, files, files[0].path if alone else _anchor(written, single))
 
     def insist_on_once(self) -> Files:
         """The same, after checking that no file is there under two names: each record would count twice, and pay once.
@@ -261,13 +266,21 @@ def _matching(pattern: str) -> list[Path]:
     return [path for path in paths if not BESIDE.search(path.name)]
 
 
-def _file(path: Path) -> File:
+def _file(path: Path, homes: dict[Path, Path]) -> File:
+    """A file that can be read.
+
+    Args:
+        path: It.
+        homes: Where the links of directories end, as far as it was looked up; what is looked up here is added.
+    """
     with reading(str(path)):
-        real = path.resolve(strict=True)
+        if path.parent not in homes:
+            homes[path.parent] = path.parent.resolve(strict=True)
+        real = path.resolve(strict=True) if stat.S_ISLNK(path.lstat().st_mode) else homes[path.parent] / path.name
         if not real.is_file():
             raise SourceError(f"{path}: is not a file.")
-        with real.open("rb"):
-            status = real.stat()
+        with real.open("rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
     return File(str(path), real, status.st_size, status.st_mtime_ns)
 
 

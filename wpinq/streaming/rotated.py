@@ -159,21 +159,25 @@ def listed(matched: Iterable[tuple[Path, str]], pattern: Path) -> dict[int, Seen
     found = dict[int, Seen]()
     homes = {(str(pattern.parent), pattern.name)}
     for path, given in matched:
-        base = base_of(Path(given).name)
-        family = (str(Path(given).parent), base or Path(given).name)
+        home, name = os.path.split(given)
+        base = base_of(name)
+        family = (home or ".", base or name)
         homes.add(family)
         _add(found, path, given, family, matched=True, live=base is None)
     for directory in {home for home, _ in homes}:
-        for path in _entries(directory):
-            base = base_of(path.name)
-            if base is not None and (directory, base) in homes:
+        for path, base in _rotated(directory):
+            if (directory, base) in homes:
                 _add(found, path, str(path), (directory, base), matched=False, live=False)
     return found
 
 
-def _entries(directory: str) -> Iterator[Path]:
+def _rotated(directory: str) -> Iterator[tuple[Path, str]]:
+    """The files of a directory whose names are those of rotated logs, with the names that they had."""
     try:
-        yield from (Path(entry.path) for entry in os.scandir(directory or ".") if entry.is_file())
+        for entry in os.scandir(directory):
+            base = base_of(entry.name)
+            if base is not None and entry.is_file():
+                yield Path(entry.path), base
     except OSError:
         return
 

@@ -84,7 +84,8 @@ class FileStore:
     def __init__(self, path: Path) -> None:
         self._path = path.parent.resolve() / path.name
         self.label = f"ledger {path}"
-        self._secret, self._head, self._lock = (self._beside(end) for end in (".secret", ".head", ".lock"))
+        self._beside = {end: self._path.with_name(self._path.name + end) for end in ENDS}
+        self._secret, self._head, self._lock = (self._beside[end] for end in (".secret", ".head", ".lock"))
         self._key: tuple[int, int] | None = None
         with self._trouble():
             self._refuse_links()
@@ -204,7 +205,7 @@ class FileStore:
 
     def _state(self) -> tuple[int, ...]:
         """How the file system describes the ledger; nothing where a log beside it may hold more."""
-        return () if any(self._beside(end).exists() for end in _LOGS) else self._times()
+        return () if any(self._beside[end].exists() for end in _LOGS) else self._times()
 
     def _times(self) -> tuple[int, ...]:
         status = self.path.stat()
@@ -218,11 +219,8 @@ class FileStore:
         """Whether the note of states has the line."""
         return in_note(self.path, code)
 
-    def _beside(self, end: str) -> Path:
-        return self.path.with_name(self.path.name + end)
-
     def _refuse_links(self) -> None:
-        for path in map(self._beside, ENDS):
+        for path in self._beside.values():
             with suppress(FileNotFoundError):
                 if not stat.S_ISREG(path.lstat().st_mode):
                     raise RefusedError(f"{path.name} is not a regular file; name the file itself.")

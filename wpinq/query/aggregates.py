@@ -13,9 +13,9 @@ import polars as pl
 from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.groups import groups as grouped
-from wpinq.aggregates.keywords import Bounds, Options
+from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.order_statistics import ask_max, ask_median, ask_min, ask_quantile, ask_shares
-from wpinq.aggregates.scale import limits
+from wpinq.aggregates.scale import Bounds, limits
 from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
 from wpinq.core.functions.sql.terms import shown
 from wpinq.core.pricing.privacy_cost import Terms

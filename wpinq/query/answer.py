@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, TypeAlias, Unpack
 
-from wpinq.aggregates.keywords import Bounds
+from wpinq.aggregates.scale import Bounds
 from wpinq.arguments import MAPPING, NAME, TEXT, takes
 from wpinq.core.measurements.answer import Answer
 from wpinq.core.plan.node import sources

@@ -10,8 +10,7 @@ from fractions import Fraction
 from math import ceil, exp, floor, log, log10, sqrt, trunc
 from typing import TYPE_CHECKING, Any
 
-from wpinq.aggregates.keywords import Bounds
-from wpinq.aggregates.scale import ends
+from wpinq.aggregates.scale import Bounds, ends
 from wpinq.core.functions.sql.bind import parsed
 from wpinq.errors import PlanError
 from wpinq.exact import exact

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.aggregates.keywords import Bounds
+from wpinq.aggregates.scale import Bounds
 from wpinq.arguments import MAPPING, NAME, NOTHING, TEXT, takes
 from wpinq.collection import Collection
 from wpinq.core.measurements.answer import beside

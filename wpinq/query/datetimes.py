@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.aggregates.keywords import Bounds
+from wpinq.aggregates.scale import Bounds
 from wpinq.core.functions.sql.terms import Term
 from wpinq.core.functions.tree import Node, lit
 from wpinq.core.records.schema import Kind, polars_type

@@ -41,7 +41,7 @@ from wpinq.query.statement import OutputColumn, Statement, check
 from wpinq.query.subquery import Scope
 
 if TYPE_CHECKING:
-    from wpinq.aggregates.keywords import Bounds
+    from wpinq.aggregates.scale import Bounds
 
 
 def prepare(

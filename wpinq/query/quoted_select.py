@@ -16,8 +16,8 @@ import polars as pl
 from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.clipping_loss import ask_loss_of
 from wpinq.aggregates.expected_noise import ExpectedNoise, expected_noise
-from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.range_counts import QuotedRanges
+from wpinq.aggregates.scale import Bounds
 from wpinq.core.functions.tree import lit
 from wpinq.core.measurements.answer import LEVEL, About, Answer, Released
 from wpinq.core.measurements.measure import quote_terms

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.ratios import farthest, ratio
+from wpinq.aggregates.scale import Bounds
 from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError

@@ -28,7 +28,7 @@ from wpinq.query.statement import Statement
 
 if TYPE_CHECKING:
     from wpinq.aggregates.expected_noise import ExpectedNoise
-    from wpinq.aggregates.keywords import Bounds
+    from wpinq.aggregates.scale import Bounds
 
 NUMBERS = {Kind.INT, Kind.FLOAT}
 

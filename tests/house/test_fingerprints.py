@@ -16,9 +16,9 @@ import pytest
 from strategies import protected
 
 import wpinq
-from wpinq.aggregates.bounding import Lengths
 from wpinq.aggregates.buckets import Edges
 from wpinq.aggregates.clipping_loss import Dropped
+from wpinq.aggregates.lengths import Lengths
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Cells, FineCells, Scale
 from wpinq.aggregates.scoring import Scores

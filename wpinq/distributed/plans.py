@@ -37,7 +37,7 @@ STEPS: dict[str, str] = {
     "GroupColumns": f"{OPERATORS}.group_columns",
     "Join": f"{OPERATORS}.join",
     **dict.fromkeys(("JoinRows", "LeftRows"), f"{OPERATORS}.join_rows"),
-    "Lengths": "wpinq.aggregates.bounding",
+    "Lengths": "wpinq.aggregates.lengths",
     "LookUp": f"{OPERATORS}.look_up",
     "Map": f"{OPERATORS}.map",
     "Moments": "wpinq.aggregates.moments",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
     from wpinq.streaming import Live, live
-    from wpinq.streaming.kafka import kafka
+    from wpinq.streaming.topic import kafka
 
 _HOMES = {
     "aggregates": "loss suggest_bound suggest_bounds",
@@ -70,7 +70,7 @@ _HOMES = {
     "sources.databases.postgres": "postgres",
     "sources.databases.sqlite": "sqlite",
     "streaming": "Live live",
-    "streaming.kafka": "kafka",
+    "streaming.topic": "kafka",
 }  # fmt: skip
 """For each file, the names of it that are here."""
 __all__ = [

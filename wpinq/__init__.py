@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from wpinq.query import consistent, plan_tables, sql, table
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
-    from wpinq.streaming import Live, live
+    from wpinq.streaming.collection import Live
+    from wpinq.streaming.source import live
     from wpinq.streaming.topic import kafka
 
 _HOMES = {
@@ -69,7 +70,8 @@ _HOMES = {
     "query.table_planning": "plan_tables",
     "sources.databases.postgres": "postgres",
     "sources.databases.sqlite": "sqlite",
-    "streaming": "Live live",
+    "streaming.collection": "Live",
+    "streaming.source": "live",
     "streaming.topic": "kafka",
 }  # fmt: skip
 """For each file, the names of it that are here."""

@@ -33,7 +33,7 @@ from wpinq.sources.form import Words, parse_columns
 if TYPE_CHECKING:
     from wpinq.apps.cli.inputs import Input
     from wpinq.sources.text.csv import TextReader
-    from wpinq.streaming import Live
+    from wpinq.streaming.collection import Live
     from wpinq.streaming.shared.crew import Workers
     from wpinq.streaming.shared.home import Home
     from wpinq.streaming.shared.keeper import HeldError

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from wpinq.apps.cli.stream import Stream
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.apps.serve.appending import Appending
-    from wpinq.streaming import Live
+    from wpinq.streaming.collection import Live
     from wpinq.streaming.notes import Notes
     from wpinq.streaming.shared.keeper import HeldError
     from wpinq.tools.openmetrics import Standing

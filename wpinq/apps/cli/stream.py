@@ -23,7 +23,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from wpinq.apps.cli.errors import say
+from wpinq.apps.cli.lines import say
 from wpinq.apps.cli.process import interruptible
 from wpinq.apps.scripts.script import Dataflow, Rehearsal, rehearsed
 from wpinq.errors import PlanError, SourceError

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from wpinq.apps.cli.bins import ask
-from wpinq.apps.cli.errors import say
+from wpinq.apps.cli.lines import say
 from wpinq.apps.cli.process import ending
 from wpinq.apps.scripts.script import Dataflow, chosen
 from wpinq.errors import PlanError, SourceError, needs

@@ -21,7 +21,7 @@ from wpinq.apps.remote.pricing import left, priced, priced_sql
 from wpinq.apps.remote.wire import Answered, Budget, Measured, Sql
 from wpinq.apps.serve.catalogue import Catalogue, Opened, Served
 from wpinq.apps.serve.config import Limits
-from wpinq.apps.serve.measured import described
+from wpinq.apps.serve.descriptions import described
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.plans import collection, insist_on_limits
 from wpinq.apps.serve.refusals import RefusedError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from math import ceil, exp, floor, log, log10, sqrt, trunc
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from wpinq.aggregates.scale import Bounds, ends
 from wpinq.core.functions.sql.bind import parsed
@@ -17,9 +17,6 @@ from wpinq.exact import exact
 from wpinq.query.clauses import meant
 from wpinq.query.datetimes import is_time
 from wpinq.query.derived import CALL, Reach, plainly
-
-if TYPE_CHECKING:
-    from wpinq.query.tables import Tables
 
 
 class Limits:
@@ -51,22 +48,32 @@ class Limits:
                             "which no SUM, AVG, MIN or the like is of.")  # fmt: skip
 
 
+class Columns(Protocol):
+    """What is known of the columns of a query by their canonical names; `Tables` knows it."""
+
+    def computed(self, node: Any) -> bool:
+        """Whether a column is what a subquery computed."""
+
+    def reach(self, node: Any) -> Reach | None:
+        """The bounds of a column that a subquery made, where it says them."""
+
+
 class Declared:
     """Bounds by column, `table.column` or expression, as the query or a subquery would write them.
 
     Args:
         limits: All that were given.
         canonical: Writes an expression's columns in one way, so that equal ones are equal.
-        tables: What the names of columns stand for.
+        columns: What is known of the columns.
     """
 
-    def __init__(self, limits: Limits, canonical: Callable[[Any], Any], tables: Tables) -> None:
-        self._limits, self._bounds, self._tables = limits, limits.bounds, tables
+    def __init__(self, limits: Limits, canonical: Callable[[Any], Any], columns: Columns) -> None:
+        self._limits, self._bounds, self._columns = limits, limits.bounds, columns
         read = [(node, key) for key in self._bounds for node in _read(key, canonical)]
         self._written = dict(read)
-        columns = [(node, key) for node, key in read if type(node).__name__ == "Column"]
-        limits.columns |= {key for _, key in columns}
-        limits.table_columns |= {key for node, key in columns if not tables.computed(node)}
+        names = [(node, key) for node, key in read if type(node).__name__ == "Column"]
+        limits.columns |= {key for _, key in names}
+        limits.table_columns |= {key for node, key in names if not self._columns.computed(node)}
 
     def of(self, node: Any, what: Any) -> Bounds:
         """The bounds of what an aggregate takes.
@@ -91,8 +98,8 @@ class Declared:
         keys = [f"{node.text('table')}.{node.name}", node.name] if column else []
         for key in (*keys, self._written.get(node)):
             if key in self._bounds:
-                if column and key == node.name and key in self._limits.table_columns and self._tables.computed(node):
-                    if self._tables.reach(node) is not None:
+                if column and key == node.name and key in self._limits.table_columns and self._columns.computed(node):
+                    if self._columns.reach(node) is not None:
                         continue
                     raise PlanError(f"{CALL}: bounds of {key!r} are those of a table's column, and a subquery computes "
                                     "another one by that name; give it another name.")  # fmt: skip
@@ -107,7 +114,7 @@ class Declared:
             return None if any(map(is_time, declared)) else ends(declared, CALL)
         kind = type(node).__name__
         if kind == "Column":
-            return self._tables.reach(node)
+            return self._columns.reach(node)
         if kind == "Literal" and not node.is_string:
             number = exact(node.this, CALL)
             return number, number

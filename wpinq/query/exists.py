@@ -11,22 +11,40 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from wpinq.collection import Collection
 from wpinq.core.functions.sql.terms import shown
 from wpinq.core.functions.tree import col, none_null
 from wpinq.core.operators.keys import owners_met
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL, Derived
+from wpinq.query.derived import CALL, Derived, Rows
 from wpinq.query.joins import bare, conjuncts
 from wpinq.query.public_rows import PublicRows
-from wpinq.query.tables import Tables
 
 MOST = 100_000
 """Values of a list."""
 KEY = "sought {}"
 PLAIN = frozenset(["expressions", "from_", "joins", "where", "with_", "distinct"])
+
+
+class Around(Protocol):
+    """The tables of a query, around a condition or inside of one; `Tables` is it.
+
+    Attributes:
+        base: The rows.
+    """
+
+    base: Rows
+
+    def has(self, node: Any) -> bool:
+        """Whether a column, as it is written, is one of theirs, or of several of them."""
+
+    def base_name(self, node: Any) -> str | None:
+        """What a column of a protected table is called in the rows; None for anything else."""
+
+    def written(self, name: str) -> Any:
+        """A column of the rows, as a query would write it."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +68,7 @@ class Sought:
     led: int = 0
 
 
-def sought(node: Any, tables: Tables, scope: Any) -> Sought | None:
+def sought(node: Any, tables: Around, scope: Any) -> Sought | None:
     """Read a condition; None where it is another one.
 
     Args:
@@ -91,7 +109,7 @@ def sought(node: Any, tables: Tables, scope: Any) -> Sought | None:
 
 
 def _owners(
-    select: Any, tables: Tables, scope: Any, pairs: list[tuple[Any, Any]], listed: Any
+    select: Any, tables: Around, scope: Any, pairs: list[tuple[Any, Any]], listed: Any
 ) -> list[tuple[Any, Any]]:
     """The owners that are compared too, where a key along a way to them is (`operators/keys.py`)."""
     from sqlglot import exp
@@ -117,7 +135,7 @@ def _plain(select: Any) -> bool:
     )
 
 
-def _correlated(select: Any, tables: Tables, scope: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+def _correlated(select: Any, tables: Around, scope: Any) -> tuple[Any, list[tuple[Any, Any]]]:
     """The query without its conditions on the row of the query around it, and the columns that these compare."""
     from sqlglot import exp
 
@@ -144,7 +162,7 @@ def _correlated(select: Any, tables: Tables, scope: Any) -> tuple[Any, list[tupl
     return select, pairs
 
 
-def _inside(inside: Tables, node: Any) -> bool:
+def _inside(inside: Around, node: Any) -> bool:
     from sqlglot import exp
 
     return all(inside.has(column) for column in node.find_all(exp.Column))

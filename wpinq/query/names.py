@@ -13,24 +13,28 @@ Source: PostgreSQL manual, SELECT, "GROUP BY clause" and "ORDER BY clause".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from wpinq.core.functions.sql.terms import shown
 from wpinq.core.functions.tree import copied
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
-from wpinq.query.tables import Tables
 
 NAMED = ("Count", "Sum", "Avg", "Min", "Max")
 """Aggregates whose column PostgreSQL names like the function."""
 
 
 class OutputNames:
-    """The names of a SELECT's columns, and what a name stands for in each clause."""
+    """The names of a SELECT's columns, and what a name stands for in each clause.
 
-    def __init__(self, selected: list[Any], tables: Tables) -> None:
-        self._tables = tables
+    Args:
+        selected: The columns.
+        canonical: A column of the tables by its canonical name; None where they have none of the name.
+    """
+
+    def __init__(self, selected: list[Any], canonical: Callable[[Any], Any]) -> None:
+        self._canonical = canonical
         self._meant: dict[str, list[Any]] = {}
         for item in selected:
             name = _output_name(item)
@@ -62,7 +66,7 @@ class OutputNames:
         def hides_none(part: Any) -> bool:
             if grouped is None or not _is_name(part) or part.find_ancestor(exp.AggFunc, exp.WithinGroup) is not None:
                 return self._free(part)
-            return self._tables.canonical(part) not in read
+            return self._canonical(part) not in read
 
         return node.transform(lambda part: self._output(part) if hides_none(part) else part)
 
@@ -80,7 +84,7 @@ class OutputNames:
 
     def _free(self, node: Any) -> bool:
         """Whether it is a name that no column has."""
-        return _is_name(node) and self._tables.canonical(node) is None
+        return _is_name(node) and self._canonical(node) is None
 
     def _output(self, node: Any) -> Any:
         """What the output name stands for; the node itself where there is no such output name.

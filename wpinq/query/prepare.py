@@ -112,7 +112,7 @@ class _Select(Reads):
         self.group(selected)
         if outer is not None:
             self.select = over(outer, self.select)
-            selected, self.outputs = self.selected, OutputNames(self.select.expressions, self.tables)
+            selected, self.outputs = self.selected, OutputNames(self.select.expressions, self.tables.canonical)
         released = [self.by_position(self.outputs.in_ends(entry)) for entry in selected]
         condition = self._having()
         order = tuple(self._order(item, selected) for item in getattr(self.select.args.get("order"), "expressions", ()))

@@ -77,7 +77,7 @@ class Reads:
 
     def __post_init__(self) -> None:
         self.declared = self.scope.declared(self.tables, self.canonical)
-        self.outputs = OutputNames(self.select.expressions, self.tables)
+        self.outputs = OutputNames(self.select.expressions, self.tables.canonical)
 
     @property
     def selected(self) -> list[Any]:

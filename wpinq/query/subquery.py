@@ -142,7 +142,7 @@ class _Subquery(Reads):
         select = self.select.copy()
         select.set("expressions", [entry for item in select.expressions for entry in self._expanded(item)])
         self.select = select
-        self.outputs = type(self.outputs)(select.expressions, self.tables)
+        self.outputs = type(self.outputs)(select.expressions, self.tables.canonical)
         names = self._labels()
         self._windowed()
         self.group(self.selected)
@@ -190,7 +190,7 @@ class _Subquery(Reads):
             exp.alias_(item, label(old, whole=True), quoted=True)
             for item, old in zip(items, self.select.expressions, strict=True)
         ])  # fmt: skip
-        self.outputs = type(self.outputs)(self.select.expressions, self.tables)
+        self.outputs = type(self.outputs)(self.select.expressions, self.tables.canonical)
 
     def _reach(self, item: Any, *, grouped: bool) -> Reach | None:
         """The range of a column: a group's mean and extremes are within that of its records."""

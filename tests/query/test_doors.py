@@ -23,7 +23,7 @@ from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import BudgetError, PlanError
 from wpinq.query import prepare, quoted
-from wpinq.query.clauses import SELECTS, branches
+from wpinq.query.select.clauses import SELECTS, branches
 
 ROWS = [(f"u{i % 90}", f"/p{i % 3}") for i in range(600)]
 QUERY = (

@@ -20,10 +20,10 @@ from wpinq.core.pricing.quote import Quote
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import positive
-from wpinq.query.clauses import branches
-from wpinq.query.derived import CALL
 from wpinq.query.explained import Line, explained
 from wpinq.query.prepare import prepare
+from wpinq.query.select.clauses import branches
+from wpinq.query.select.derived import CALL
 from wpinq.query.statement import Statement
 
 if TYPE_CHECKING:

@@ -33,9 +33,9 @@ from wpinq.core import Allowance, ChargedQuery, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import Quoted, WrittenKeys, quoted
-from wpinq.query.clauses import named_tables
 from wpinq.query.contribution import rebounded
 from wpinq.query.explained import explains
+from wpinq.query.select.clauses import named_tables
 
 
 async def sql(call: Call[Sql]) -> Answered:

@@ -25,10 +25,10 @@ from wpinq.core.functions.tree import Node as Value
 from wpinq.core.functions.tree import col
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
-from wpinq.query.catalogue import Catalogue, brought
-from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
-from wpinq.query.joins import WHY, conjuncts, equalities, implied, paired
-from wpinq.query.public_rows import PublicRows, looked_up
+from wpinq.query.select.catalogue import Catalogue, brought
+from wpinq.query.select.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
+from wpinq.query.select.joins import WHY, conjuncts, equalities, implied, paired
+from wpinq.query.select.public_rows import PublicRows, looked_up
 
 if TYPE_CHECKING:
     from sqlglot import exp

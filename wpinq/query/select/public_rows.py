@@ -29,7 +29,7 @@ from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL
+from wpinq.query.select.derived import CALL
 from wpinq.sources.public import public_table
 
 

@@ -14,9 +14,9 @@ from wpinq.aggregates.scale import Bounds, ends
 from wpinq.core.functions.sql.bind import parsed
 from wpinq.errors import PlanError
 from wpinq.exact import exact
-from wpinq.query.clauses import meant
-from wpinq.query.datetimes import is_time
-from wpinq.query.derived import CALL, Reach, plainly
+from wpinq.query.select.clauses import meant
+from wpinq.query.select.datetimes import is_time
+from wpinq.query.select.derived import CALL, Reach, plainly
 
 
 class Limits:

@@ -23,7 +23,7 @@ from wpinq.core.functions.sql.bind import LONGEST
 from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
 from wpinq.exact import exact
-from wpinq.query.derived import CALL
+from wpinq.query.select.derived import CALL
 
 if TYPE_CHECKING:
     from wpinq.core.plan.dataset import DataSet

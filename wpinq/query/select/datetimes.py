@@ -12,7 +12,7 @@ from wpinq.core.functions.sql.terms import Term
 from wpinq.core.functions.tree import Node, lit
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL
+from wpinq.query.select.derived import CALL
 
 TIMES = (Kind.DATE, Kind.TIME, Kind.INSTANT)
 """Types of times; dates are counted in days, others in seconds, from 1970 on."""

@@ -10,9 +10,9 @@ from wpinq.core.functions.sql.terms import shown, whole_number
 from wpinq.core.functions.tree import copied
 from wpinq.errors import PlanError
 from wpinq.exact import exact
-from wpinq.query.derived import CALL
-from wpinq.query.frames import RANKS, SHIFTED, VALUES
-from wpinq.query.google import google
+from wpinq.query.select.derived import CALL
+from wpinq.query.select.frames import RANKS, SHIFTED, VALUES
+from wpinq.query.select.google import google
 
 KNOWN = frozenset(
     ["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_", "distinct"]

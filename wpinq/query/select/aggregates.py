@@ -22,8 +22,8 @@ from wpinq.core.pricing.privacy_cost import Terms
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
-from wpinq.query.datetimes import spelled
-from wpinq.query.derived import CALL, plainly
+from wpinq.query.select.datetimes import spelled
+from wpinq.query.select.derived import CALL, plainly
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

@@ -19,15 +19,15 @@ from wpinq.core.functions.sql.terms import Term, shown, whole_number
 from wpinq.core.functions.tree import Node, copied, lit
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import PlanError
-from wpinq.query.aggregates import LISTED, NUMBERS, unknown_function
-from wpinq.query.bounds import Declared
-from wpinq.query.derived import CALL, Derived, Rows, plainly
-from wpinq.query.exists import constant, number, semi_joined, sought
-from wpinq.query.grouping import NAME, grouping, missing, sets_of
-from wpinq.query.joins import bare, conjuncts
-from wpinq.query.names import OutputNames
-from wpinq.query.public_rows import PublicRows
-from wpinq.query.tables import Tables
+from wpinq.query.select.aggregates import LISTED, NUMBERS, unknown_function
+from wpinq.query.select.bounds import Declared
+from wpinq.query.select.derived import CALL, Derived, Rows, plainly
+from wpinq.query.select.exists import constant, number, semi_joined, sought
+from wpinq.query.select.grouping import NAME, grouping, missing, sets_of
+from wpinq.query.select.joins import bare, conjuncts
+from wpinq.query.select.names import OutputNames
+from wpinq.query.select.public_rows import PublicRows
+from wpinq.query.select.tables import Tables
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -18,9 +18,9 @@ from wpinq.core.functions.sql.terms import shown
 from wpinq.core.functions.tree import col, none_null
 from wpinq.core.operators.keys import owners_met
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL, Derived, Rows
-from wpinq.query.joins import bare, conjuncts
-from wpinq.query.public_rows import PublicRows
+from wpinq.query.select.derived import CALL, Derived, Rows
+from wpinq.query.select.joins import bare, conjuncts
+from wpinq.query.select.public_rows import PublicRows
 
 MOST = 100_000
 """Values of a list."""

@@ -10,9 +10,9 @@ from wpinq.collection import Collection
 from wpinq.core.functions.sql.bind import named
 from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL, Derived
-from wpinq.query.joins import conjuncts, required
-from wpinq.query.public_rows import PublicRows, public_rows
+from wpinq.query.select.derived import CALL, Derived
+from wpinq.query.select.joins import conjuncts, required
+from wpinq.query.select.public_rows import PublicRows, public_rows
 
 TABLE = {"this", "alias", "db", "catalog"}
 

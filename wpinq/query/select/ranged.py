@@ -34,10 +34,10 @@ from wpinq.core.functions.tree import Node
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.postprocess.degrees.posterior.law import FAR, NoiseTerm, half_width
-from wpinq.query.aggregates import ChargeNames
-from wpinq.query.datetimes import FIRST
-from wpinq.query.derived import CALL, plainly
-from wpinq.query.joins import bare
+from wpinq.query.select.aggregates import ChargeNames
+from wpinq.query.select.datetimes import FIRST
+from wpinq.query.select.derived import CALL, plainly
+from wpinq.query.select.joins import bare
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL
+from wpinq.query.select.derived import CALL
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -21,8 +21,8 @@ from wpinq.core.functions.tree import Node, col
 from wpinq.core.plan.person_bound import key_weight
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL
-from wpinq.query.frames import RANKS, SHIFTED, USUAL, VALUES, Frame, Window, reducer
+from wpinq.query.select.derived import CALL
+from wpinq.query.select.frames import RANKS, SHIFTED, USUAL, VALUES, Frame, Window, reducer
 
 RUNNING = ("Count", "Sum", "Min", "Max", "Avg")
 WAYS = ("PRECEDING", "CURRENT ROW", "FOLLOWING")

@@ -19,7 +19,7 @@ from typing import Any
 from wpinq.core.functions.sql.terms import shown
 from wpinq.core.functions.tree import copied
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL
+from wpinq.query.select.derived import CALL
 
 NAMED = ("Count", "Sum", "Avg", "Min", "Max")
 """Aggregates whose column PostgreSQL names like the function."""

@@ -25,14 +25,14 @@ from wpinq.core.functions.tree import Node, col, lit
 from wpinq.core.operators.group_columns import RULES, GroupColumn, group_columns
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
-from wpinq.query.bounds import Declared, Limits
-from wpinq.query.clauses import label, refuse_unread
-from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
-from wpinq.query.public_rows import PublicRows
-from wpinq.query.select_context import Reads, aggregates
-from wpinq.query.tables import WINDOWS, Tables
-from wpinq.query.windows import WITHIN as WITHIN_A_PERSON
-from wpinq.query.windows import computed
+from wpinq.query.select.bounds import Declared, Limits
+from wpinq.query.select.clauses import label, refuse_unread
+from wpinq.query.select.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
+from wpinq.query.select.public_rows import PublicRows
+from wpinq.query.select.select_context import Reads, aggregates
+from wpinq.query.select.tables import WINDOWS, Tables
+from wpinq.query.select.windows import WITHIN as WITHIN_A_PERSON
+from wpinq.query.select.windows import computed
 
 WITHIN = ("Avg", "Min", "Max", "Median")
 FIRST = (

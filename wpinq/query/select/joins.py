@@ -15,7 +15,7 @@ from wpinq.core.functions.tree import none_null
 from wpinq.core.operators.join_rows import JoinRows
 from wpinq.core.operators.keys import owners_met
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL
+from wpinq.query.select.derived import CALL
 
 WHY = (
     "joins two protected tables, and one record could be in any number of rows. Join ON the column of the people that "

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
         WpinqError,
     )
     from wpinq.protection import budget, protect
-    from wpinq.query import consistent, plan_tables, sql, table
+    from wpinq.query import consistent, sql
+    from wpinq.query.crosstabs.crosstab import table
+    from wpinq.query.crosstabs.planning import plan_tables
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
     from wpinq.streaming.collection import Live
@@ -66,8 +68,8 @@ _HOMES = {
     "protection": "budget protect",
     "query.adding_up": "consistent",
     "query.answer": "sql",
-    "query.crosstab": "table",
-    "query.table_planning": "plan_tables",
+    "query.crosstabs.crosstab": "table",
+    "query.crosstabs.planning": "plan_tables",
     "sources.databases.postgres": "postgres",
     "sources.databases.sqlite": "sqlite",
     "streaming.collection": "Live",

@@ -121,7 +121,7 @@ def table(
     import wpinq
     from wpinq.apps.cli.bins import parse_bounds
     from wpinq.apps.cli.show import protects_line
-    from wpinq.query.crosstab import layout, priced
+    from wpinq.query.crosstabs.crosstab import layout, priced
 
     numbers_too = (sums, means, medians, bounds, hierarchy, public_numbers, names_delta)
     _check(want, (down, across, explain, html, title, *numbers_too), plan=plan, aim=aim, save=save)

@@ -21,8 +21,8 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.postprocess.shares import AIMS, Prices, planned
 from wpinq.query.contribution import rebounded
-from wpinq.query.table_labels import in_categories, labels, left_out
-from wpinq.query.table_plan import CALL, Names, TablePlan
+from wpinq.query.crosstabs.labels import in_categories, labels, left_out
+from wpinq.query.crosstabs.plan import CALL, Names, TablePlan
 
 MOST = 15
 """Columns of all tables: each doubles the margins that are looked at."""

@@ -19,14 +19,14 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 from wpinq.query.answer import sql
 from wpinq.query.contribution import rebounded
+from wpinq.query.crosstabs.answer import Table, axes_of
+from wpinq.query.crosstabs.hierarchy import Hierarchy, read_hierarchies
+from wpinq.query.crosstabs.labels import in_categories, labels, left_out
+from wpinq.query.crosstabs.medians import Ranking
+from wpinq.query.crosstabs.names import NameChoice, choose_names, placeholders
+from wpinq.query.crosstabs.numbers import Numbers, read_numbers
+from wpinq.query.crosstabs.public import Public, read_public
 from wpinq.query.quoted_select import QuotedSql, quoted_select
-from wpinq.query.table_answer import Table, axes_of
-from wpinq.query.table_hierarchy import Hierarchy, read_hierarchies
-from wpinq.query.table_labels import in_categories, labels, left_out
-from wpinq.query.table_medians import Ranking
-from wpinq.query.table_names import NameChoice, choose_names, placeholders
-from wpinq.query.table_numbers import Numbers, read_numbers
-from wpinq.query.table_public import Public, read_public
 from wpinq.sources.databases.postgres import quoted as name_of
 
 CALL = "table"

@@ -20,9 +20,9 @@ from wpinq.html import numbers as shown
 from wpinq.postprocess.axes import Axis, noises, rounded
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.postprocess.rounding_search import too_far
-from wpinq.query.table_hierarchy import Hierarchy
-from wpinq.query.table_numbers import CellNumbers, Numbers, Solver, medians
-from wpinq.query.table_public import Public
+from wpinq.query.crosstabs.hierarchy import Hierarchy
+from wpinq.query.crosstabs.numbers import CellNumbers, Numbers, Solver, medians
+from wpinq.query.crosstabs.public import Public
 from wpinq.storage import replacing
 
 if TYPE_CHECKING:

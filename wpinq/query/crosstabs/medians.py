@@ -13,7 +13,7 @@ from functools import cached_property
 
 import polars as pl
 
-from wpinq.query.table_hierarchy import Hierarchy
+from wpinq.query.crosstabs.hierarchy import Hierarchy
 from wpinq.sources.databases.postgres import quoted
 
 

@@ -143,4 +143,4 @@ class Host:
             return ledger
         period, promise = Period.of(publisher.clock().replace(tzinfo=None), file.period.every), new_promise(file.budget)
         publisher.asked(publisher.opening.imagined(period, curves=promise.begun().curves), promise)
-        return publisher.opening.opened(Allowance(file.budget, publisher.register, period))
+        return publisher.opening.opened(Allowance(file.budget, publisher.register, period).terms)

@@ -256,7 +256,7 @@ class Publisher:
         allowance = Allowance(self.file.budget, self.register, period)
         old = self.register.records().get(period.name)
         version = (self._day() or FIRST) if old is None else old.version
-        views = self.opening.versioned(period, version, allowance, again=again)
+        views = self.opening.versioned(period, version, allowance.terms, again=again)
         data = sources(views._node)[0]
         promise = data.ledger.known.promise
         priced = self.asked(views, promise)

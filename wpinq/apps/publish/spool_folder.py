@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from wpinq.apps.publish.state import BusyError
-from wpinq.errors import SourceError
+from wpinq.errors import BusyError, SourceError
 from wpinq.storage import settle, write
 
 STATE = "state.json"

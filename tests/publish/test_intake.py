@@ -15,8 +15,8 @@ from tests.publish.test_release import given
 from wpinq import Secret
 from wpinq.apps.cli import main
 from wpinq.apps.publish import Release
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.intake import Intake, Keys, Sent
-from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.stream import schema_of
 from wpinq.apps.serve.intake import of_release
 from wpinq.apps.serve.tokens import Tokens, purpose

@@ -241,7 +241,7 @@ def test_rows_are_named_by_what_they_are_grouped_by_and_by_nothing_computed(tmp_
 
 def test_a_degree_that_vanished_is_noticed_though_other_numbers_of_it_changed(tmp_path):
     from wpinq.apps.publish.checks import columns, doubts
-    from wpinq.apps.publish.declared import Checks
+    from wpinq.apps.publish.file.declared import Checks
 
     def of(*numbers):
         series = pl.Series("n", numbers)

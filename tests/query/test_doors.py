@@ -17,7 +17,7 @@ from tests.publish.test_release import release, wrote
 from wpinq.apps.cli import main
 from wpinq.apps.cli.questions import COSTS, read
 from wpinq.apps.cli.sql import sql as command
-from wpinq.apps.publish.declared import Question
+from wpinq.apps.publish.file.declared import Question
 from wpinq.apps.remote.wire import Sql
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret

@@ -28,8 +28,8 @@ from attacks.fuzz.case import WAYS, Case, Table
 from attacks.fuzz.fuzzer import Fuzzer
 from attacks.fuzz.plant import Plant
 
-from wpinq.apps.publish.declared import Schedule
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.declared import Schedule
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.spool import Spool
 from wpinq.apps.publish.spool_folder import Folder
 from wpinq.core.operators import periods

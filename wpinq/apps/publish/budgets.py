@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from wpinq.apps.publish.declared import Budget, Every, amount
-from wpinq.apps.publish.periods import FORMS, Period
+from wpinq.apps.publish.file.declared import Budget, Every, amount
+from wpinq.apps.publish.file.periods import FORMS, Period
 from wpinq.apps.publish.price import SHOWN, Price
 from wpinq.apps.publish.state import Record, Register
 from wpinq.core import RENYI, RHO, Asked, Composition, Ledger, Promise, epsilon_of

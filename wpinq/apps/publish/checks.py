@@ -13,7 +13,7 @@ from statistics import median
 
 import polars as pl
 
-from wpinq.apps.publish.declared import Checks
+from wpinq.apps.publish.file.declared import Checks
 from wpinq.apps.publish.questions import naming
 from wpinq.html.numbers import rounded
 

@@ -24,8 +24,8 @@ from wpinq.core import RHO
 from wpinq.errors import installed, lacking
 
 if TYPE_CHECKING:
-    from wpinq.apps.publish.declared import File
-    from wpinq.apps.publish.periods import Period
+    from wpinq.apps.publish.file.declared import File
+    from wpinq.apps.publish.file.periods import Period
     from wpinq.apps.publish.questions import Answered, Asked
     from wpinq.core import DataSet
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from wpinq.apps.publish.declared import Stream
+from wpinq.apps.publish.file.declared import Stream
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.hosts import Host, refuse_shared
 from wpinq.apps.publish.intake import Intake
-from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.publisher import Outcome, Publisher
 from wpinq.apps.publish.spool import Spool
 from wpinq.apps.publish.spool_database import Taken

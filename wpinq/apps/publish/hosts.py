@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from wpinq.apps.publish.budgets import Allowance, new_promise
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.spool import Spool
 from wpinq.apps.publish.spool_database import Database, Taken
 from wpinq.apps.publish.stream import spool_of, topic_of

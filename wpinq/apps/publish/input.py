@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wpinq.apps.publish.declared import Data, Records, Schedule
+from wpinq.apps.publish.file.declared import Data, Records, Schedule
+from wpinq.apps.publish.file.owners import led, unit_of
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.intake import Intake
-from wpinq.apps.publish.owners import led, unit_of
-from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.places import URL, reader_of, source_of, told_of
 from wpinq.apps.publish.rows import PeriodSource, condition
 from wpinq.core import Asked, ChosenRows, Kind, Ledger, Reader, Schema, instant_of

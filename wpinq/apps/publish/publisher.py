@@ -16,15 +16,15 @@ from zoneinfo import ZoneInfo
 
 from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
 from wpinq.apps.publish.checks import PAST, Column, columns, doubts
-from wpinq.apps.publish.declared import File
 from wpinq.apps.publish.edition import FACTS, Known, compose, naming_of, restored, tabled
+from wpinq.apps.publish.file.declared import File
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.files import digest, found, put
 from wpinq.apps.publish.index import pages, published
 from wpinq.apps.publish.index import put as put_page
 from wpinq.apps.publish.input import FIRST, Opening
 from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.nulls import empty, told
-from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.questions import LOSS, Asked, ask, insist_on_room
 from wpinq.apps.publish.sinks import Edition, Place

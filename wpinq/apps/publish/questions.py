@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from wpinq.aggregates.expected_noise import ExpectedNoise, expected_noise
-from wpinq.apps.publish.declared import Data, Question, amount
+from wpinq.apps.publish.file.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection

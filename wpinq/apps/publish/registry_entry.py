@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from wpinq.apps.publish.declared import Words
+from wpinq.apps.publish.file.declared import Words
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.report import law
 from wpinq.core import RENYI, RHO

@@ -20,8 +20,8 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from wpinq.apps.publish.declared import Schedule
-from wpinq.apps.publish.periods import Period, through
+from wpinq.apps.publish.file.declared import Schedule
+from wpinq.apps.publish.file.periods import Period, through
 from wpinq.core import Kind, Schema, in_columns, polars_type
 from wpinq.errors import PlanError, SourceError
 

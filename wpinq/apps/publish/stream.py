@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from wpinq.apps.publish.declared import Data, File
+from wpinq.apps.publish.file.declared import Data, File
 from wpinq.core import Column, Kind, Ledger, Schema, declared_kinds
 from wpinq.errors import SourceError
 from wpinq.sources import open_source

@@ -20,7 +20,7 @@ from wpinq.apps.publish.report import plain
 from wpinq.errors import SourceError
 
 if TYPE_CHECKING:
-    from wpinq.apps.publish.periods import Period
+    from wpinq.apps.publish.file.periods import Period
     from wpinq.apps.publish.publisher import Publisher
     from wpinq.apps.publish.questions import Asked
     from wpinq.apps.publish.state import Record

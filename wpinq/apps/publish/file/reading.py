@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from wpinq.apps.publish.declared import (
+from wpinq.apps.publish.file.declared import (
     Alerts,
     Budget,
     Checks,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from wpinq import Unit, users
-from wpinq.apps.publish.declared import Person
+from wpinq.apps.publish.file.declared import Person
 from wpinq.core import sources
 from wpinq.errors import PlanError
 from wpinq.sources.owned import read_way

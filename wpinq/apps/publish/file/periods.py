@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wpinq.apps.publish.declared import Every
+from wpinq.apps.publish.file.declared import Every
 from wpinq.core import instant_of
 from wpinq.errors import PlanError
 

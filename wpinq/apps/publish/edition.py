@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq.apps.publish.answers import LOSS
 from wpinq.apps.publish.files import digest
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.questions import LOSS
 from wpinq.apps.publish.registry_entry import entry
 from wpinq.apps.publish.report import page, report
 from wpinq.core import RHO
 from wpinq.errors import installed, lacking
 
 if TYPE_CHECKING:
+    from wpinq.apps.publish.answers import Answered
     from wpinq.apps.publish.file.declared import File
     from wpinq.apps.publish.file.periods import Period
-    from wpinq.apps.publish.questions import Answered, Asked
+    from wpinq.apps.publish.questions import Asked
     from wpinq.core import DataSet
 
 

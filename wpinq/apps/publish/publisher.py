@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from wpinq.apps.publish.answers import LOSS
 from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
 from wpinq.apps.publish.checks import PAST, Column, columns, doubts
 from wpinq.apps.publish.edition import FACTS, Known, compose, naming_of, restored, tabled
@@ -26,7 +27,7 @@ from wpinq.apps.publish.input import FIRST, Opening
 from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.nulls import empty, told
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.questions import LOSS, Asked, ask, insist_on_room
+from wpinq.apps.publish.questions import Asked, ask, insist_on_room
 from wpinq.apps.publish.sinks import Edition, Place
 from wpinq.apps.publish.sinks.directory import Directory
 from wpinq.apps.publish.state import Record, Register

@@ -164,7 +164,7 @@ def test_a_page_needs_a_directory_of_its_own(tmp_path):
 
 
 def test_axes_and_gaps():
-    from wpinq.apps.publish.curves import LARGE, Point, curve, number
+    from wpinq.apps.publish.evidence.curves import LARGE, Point, curve, number
 
     points = [Point("a", 5.0, 4.0, 6.0), Point("b", None), Point("c", 7.0, 6.0, 8.0), Point("d", 9.0, 8.0, 10.0)]
     drawn = curve(points, LARGE, "x")

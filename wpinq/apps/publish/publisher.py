@@ -17,12 +17,12 @@ from zoneinfo import ZoneInfo
 from wpinq.apps.publish.answers import LOSS
 from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
 from wpinq.apps.publish.checks import PAST, Column, columns, doubts
-from wpinq.apps.publish.edition import FACTS, Known, compose, naming_of, restored, tabled
+from wpinq.apps.publish.evidence.edition import FACTS, Known, compose, naming_of, restored, tabled
+from wpinq.apps.publish.evidence.index import pages, published
+from wpinq.apps.publish.evidence.index import put as put_page
 from wpinq.apps.publish.file.declared import File
 from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.files import digest, found, put
-from wpinq.apps.publish.index import pages, published
-from wpinq.apps.publish.index import put as put_page
 from wpinq.apps.publish.input import FIRST, Opening
 from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.nulls import empty, told

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.publish.budgets import BEFORE
-from wpinq.apps.publish.edition import FACTS, REPORT
+from wpinq.apps.publish.evidence.edition import FACTS, REPORT
+from wpinq.apps.publish.evidence.report import plain
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.report import plain
 from wpinq.errors import SourceError
 
 if TYPE_CHECKING:

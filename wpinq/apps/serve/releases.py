@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from wpinq.apps.publish.edition import restored
+from wpinq.apps.publish.evidence.edition import restored
 from wpinq.apps.publish.file.reading import read
 from wpinq.apps.publish.files import digest, found
 from wpinq.apps.publish.state import Record, Register

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.apps.publish.answers import LOSS
+from wpinq.apps.publish.evidence.registry_entry import entry
+from wpinq.apps.publish.evidence.report import page, report
 from wpinq.apps.publish.files import digest
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.registry_entry import entry
-from wpinq.apps.publish.report import page, report
 from wpinq.core import RHO
 from wpinq.errors import installed, lacking
 

@@ -19,8 +19,8 @@ from typing import Any
 import polars as pl
 
 from wpinq.apps.publish.answers import LOSS, naming
-from wpinq.apps.publish.curves import LARGE, SMALL, Point, curve, measured, number
-from wpinq.apps.publish.edition import FACTS, INTERVALS, PAGE, naming_of
+from wpinq.apps.publish.evidence.curves import LARGE, SMALL, Point, curve, measured, number
+from wpinq.apps.publish.evidence.edition import FACTS, INTERVALS, PAGE, naming_of
 from wpinq.apps.publish.file.declared import Every, Page
 from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.price import Price

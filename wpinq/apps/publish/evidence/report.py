@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.apps.publish.curves import number
+from wpinq.apps.publish.evidence.curves import number
 from wpinq.apps.publish.file.declared import Words
 from wpinq.apps.publish.price import Price
 from wpinq.core import GAUSSIAN

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from wpinq.apps.publish.evidence.report import law
 from wpinq.apps.publish.file.declared import Words
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.report import law
 from wpinq.core import RENYI, RHO
 
 FILTERED = "Rows that are left out by a threshold on noisy counts; sums and orders of released numbers."

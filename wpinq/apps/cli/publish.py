@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wpinq.apps.publish import Outcome, Release
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.apps.publish.figures import Figures
-    from wpinq.apps.publish.following import Follower
+    from wpinq.apps.publish.streams.following import Follower
 
 HELD, REFUSED, CHANGED, BUSY, DIFFERS = 3, 4, 5, 75, 6
 """Exit codes beside 0 and 2, for whoever starts it: a timer, Airflow, Kubernetes. 75 is sysexits' "try again"."""

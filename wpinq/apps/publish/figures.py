@@ -21,8 +21,8 @@ from wpinq.errors import BudgetError, BusyError, SourceError, WpinqError, needs
 from wpinq.streaming.shared.figures import figures
 
 if TYPE_CHECKING:
-    from wpinq.apps.publish.hosts import Host
     from wpinq.apps.publish.release import Release
+    from wpinq.apps.publish.streams.hosts import Host
 
 STAGES = ("published", "held", "computed", "begun", "refused", "missing")
 REFUSALS = {BudgetError: "budget", HeldError: "held", BusyError: "busy"}

@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.apps.publish.spool_folder import STATE
+from wpinq.apps.publish.streams.spool_folder import STATE
 from wpinq.core import Change, Ledger
 from wpinq.errors import PlanError, SourceError
 from wpinq.storage import HeldDirectory, remove_abandoned, settle

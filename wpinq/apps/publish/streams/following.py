@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from wpinq.apps.publish.file.declared import Stream
 from wpinq.apps.publish.file.periods import Period
-from wpinq.apps.publish.hosts import Host, refuse_shared
 from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.publisher import Outcome, Publisher
-from wpinq.apps.publish.spool import Spool
-from wpinq.apps.publish.spool_database import Taken
-from wpinq.apps.publish.spool_folder import Folder
 from wpinq.apps.publish.stream import schema_of, spool_of, topic_of
+from wpinq.apps.publish.streams.hosts import Host, refuse_shared
+from wpinq.apps.publish.streams.spool import Spool
+from wpinq.apps.publish.streams.spool_database import Taken
+from wpinq.apps.publish.streams.spool_folder import Folder
 from wpinq.core import Kind
 from wpinq.errors import BudgetError, EngineError, PlanError, SourceError, WpinqError
 from wpinq.streaming.shared.keeper import HeldError

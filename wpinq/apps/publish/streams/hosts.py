@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from wpinq.apps.publish.budgets import Allowance, new_promise
 from wpinq.apps.publish.file.periods import Period
-from wpinq.apps.publish.spool import Spool
-from wpinq.apps.publish.spool_database import Database, Taken
 from wpinq.apps.publish.stream import spool_of, topic_of
+from wpinq.apps.publish.streams.spool import Spool
+from wpinq.apps.publish.streams.spool_database import Database, Taken
 from wpinq.core import Ledger, Schema
 from wpinq.errors import PlanError
 from wpinq.streaming.shared.crew import LONGEST, MOST, Workers, employed

@@ -13,7 +13,7 @@ import typer
 
 import wpinq
 from wpinq.apps.cli.app import app
-from wpinq.apps.publish.report import plain
+from wpinq.apps.publish.evidence.report import plain
 
 PAGE = "reference-commands.md"
 MARK = re.compile(r"<!-- public names of ([\w.]+) -->")

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 import wpinq
-from wpinq.query import PlannedTables, TablePlan
+from wpinq.query.crosstabs.plan import PlannedTables, TablePlan
 
 KINDS: dict[str, list[str]] = {
     "age": ["0-17", "18-34", "35-49", "50-64", "65+"],

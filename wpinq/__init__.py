@@ -40,11 +40,14 @@ if TYPE_CHECKING:
         WpinqError,
     )
     from wpinq.protection import budget, protect
-    from wpinq.query import consistent, plan_tables, sql, table
+    from wpinq.query import consistent, sql
+    from wpinq.query.crosstabs.crosstab import table
+    from wpinq.query.crosstabs.planning import plan_tables
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
-    from wpinq.streaming import Live, live
-    from wpinq.streaming.kafka import kafka
+    from wpinq.streaming.collection import Live
+    from wpinq.streaming.source import live
+    from wpinq.streaming.topic import kafka
 
 _HOMES = {
     "aggregates": "loss suggest_bound suggest_bounds",
@@ -65,12 +68,13 @@ _HOMES = {
     "protection": "budget protect",
     "query.adding_up": "consistent",
     "query.answer": "sql",
-    "query.crosstab": "table",
-    "query.table_planning": "plan_tables",
+    "query.crosstabs.crosstab": "table",
+    "query.crosstabs.planning": "plan_tables",
     "sources.databases.postgres": "postgres",
     "sources.databases.sqlite": "sqlite",
-    "streaming": "Live live",
-    "streaming.kafka": "kafka",
+    "streaming.collection": "Live",
+    "streaming.source": "live",
+    "streaming.topic": "kafka",
 }  # fmt: skip
 """For each file, the names of it that are here."""
 __all__ = [

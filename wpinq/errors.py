@@ -64,6 +64,10 @@ class ChangedError(SourceError):
     """
 
 
+class BusyError(WpinqError):
+    """Another process does the same work, which one does at a time; nothing was done."""
+
+
 class BinError(WpinqError, TypeError):
     """A bin of a type or shape that the measurement cannot have. Types are public."""
 

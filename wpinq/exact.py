@@ -1,4 +1,4 @@
-"""Exact numbers: what people write as amounts, read without any rounding, and exp and log between integer bounds.
+"""Exact numbers: amounts as people write them, read without rounding, and exp, log and powers between integer bounds.
 
 A float is read as the decimal that it prints, so `0.1` is 1/10 and three of them are exactly 3/10; one that prints with
 all digits that floats have is a simple fraction that was rounded to it, if there is one: `1 / 11` is 1/11.
@@ -199,6 +199,17 @@ def _log_near(over: int, under: int, bits: int) -> tuple[int, int]:
         low, high = low + term_low // index, high - (-term_high // index)
     low, high = 2 * low, 2 * (high + 1)
     return (low, high) if sign > 0 else (-high, -low)
+
+
+def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
+    """Give (base / 2^bits)^exponent in units of 2^-bits, rounded down or up throughout."""
+    result = 1 << bits
+    while exponent:
+        if exponent & 1:
+            result = -(-result * base >> bits) if up else result * base >> bits
+        base = -(-base * base >> bits) if up else base * base >> bits
+        exponent >>= 1
+    return result
 
 
 def short(number: Fraction, most: int = 8) -> str:

@@ -291,7 +291,7 @@ def _version(declared: str | None, reader: Reader, led: DataSet | None) -> str:
 
 def _chosen(records: Node, first: Before, data: DataSet, choice: Choice) -> Node:
     """The records of people, of each of whom a number is kept that is chosen privately."""
-    from wpinq.aggregates.bound_choice import choose_bound  # it loads most of a room, and few units leave the choice
+    from wpinq.aggregates.bound_choice import choose_bound  # few units leave the choice
 
     most = choose_bound(Collection(records), choice)
     return first.over(Source(replace(data, unit=replace(data.unit, at_most=most))))

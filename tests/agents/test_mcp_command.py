@@ -15,6 +15,7 @@ from serving import serving, written
 
 from wpinq.apps.agents.tools import TOOLS
 from wpinq.apps.cli import main
+from wpinq.apps.serve.app import OPERATIONS
 from wpinq.apps.serve.config import read
 from wpinq.apps.serve.local import inside
 from wpinq.core.ledger import Ledger
@@ -141,7 +142,7 @@ def test_files_are_asked_without_a_server_and_their_ledger_says_so(tmp_path):
     with serving(place) as server:
         again = server.ask(server.token("ann"), "POST", "/api/sql", {**asked, "dry": False})
         assert again.body["rows"] == first["rows"] and len(ledger.entries()) == rows
-    with inside(read(place / "site.toml"), "ann", Fraction("0.5")):
+    with inside(read(place / "site.toml"), OPERATIONS, "ann", Fraction("0.5")):
         assert len(ledger.entries()) == rows, "the same cap again is no row"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
-from wpinq.aggregates.bounding import Lengths
+from wpinq.aggregates.lengths import Lengths
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Cells, FineCells, Scale
 from wpinq.collection import Collection

@@ -10,7 +10,7 @@ import pytest
 import wpinq
 from wpinq.aggregates import bound_choice
 from wpinq.aggregates.bound_choice import GRID, best_bound
-from wpinq.aggregates.bounding import Lengths
+from wpinq.aggregates.lengths import Lengths
 from wpinq.core.engines import reference
 from wpinq.core.noise.geometric import DiscreteLaplace
 from wpinq.core.plan.stability import sensitivities

@@ -446,7 +446,7 @@ def test_an_edited_helper_is_another_question_whatever_its_module_is_called(name
 
 
 def test_the_zone_and_the_locale_of_the_computer_are_covered(monkeypatch):
-    from wpinq.core.functions import bind
+    from wpinq.core.functions.bind import bind
     from wpinq.core.records.schema import Kind, Schema
 
     schema = Schema.of(at=Kind.TIME)

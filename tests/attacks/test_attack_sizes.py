@@ -12,7 +12,7 @@ from wpinq.apps.remote import grammar
 from wpinq.apps.serve.config import Limits
 from wpinq.apps.serve.plans import collection, insist_on_limits
 from wpinq.core.engines.linear import Linear, _few
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.functions.expressions import Expressions
 from wpinq.core.functions.sql.bind import columns, parsed, translator
 from wpinq.core.functions.traced.columnar import Columnar

@@ -15,7 +15,7 @@ import pytest
 from depth import DEEP, deep, deeper, thin
 from polars import col
 
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError, UntraceableError
 
@@ -25,7 +25,7 @@ import polars as pl
 from polars import col
 from wpinq.core.records.canonical import BOUNDS
 from wpinq.errors import WpinqError
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.records.kinds import series
 from wpinq.core.records.schema import Kind, Schema
 L, M = -2**63, 2**63 - 1

@@ -30,9 +30,9 @@ import wpinq
 from wpinq.graphs import Noisy, PairGraph, PairMeasurements, PairSummary, fit
 from wpinq.graphs.measure import reached
 from wpinq.postprocess.graphs.bipartite import BipartiteChain
-from wpinq.postprocess.graphs.chain import Target
 from wpinq.postprocess.graphs.counts import buckets_of
 from wpinq.postprocess.graphs.measured import BEYOND
+from wpinq.postprocess.graphs.target import Target
 
 DATA = Path(wpinq.__file__).parents[2] / "shared" / "data"
 GRAPHS = ("BMS-WebView-1", "retail")

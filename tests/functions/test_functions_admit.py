@@ -12,7 +12,9 @@ from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.core.functions import Dropped, bind, expressions
+from wpinq.core.functions import expressions
+from wpinq.core.functions.bind import bind
+from wpinq.core.functions.function import Dropped
 from wpinq.core.records.kinds import read, series, write
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.records.values import encode

@@ -10,7 +10,8 @@ import functools
 import polars as pl
 import pytest
 
-from wpinq.core.functions import Dropped, bind
+from wpinq.core.functions.bind import bind
+from wpinq.core.functions.function import Dropped
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError
 

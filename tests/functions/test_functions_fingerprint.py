@@ -15,7 +15,7 @@ from collections import namedtuple
 
 import pytest
 
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.records.schema import Kind, Schema
 
 ONE = Schema.of(page=Kind.TEXT)
@@ -228,7 +228,7 @@ def test_a_users_module_is_covered_through_what_is_used_of_it(tmp_path, monkeypa
 
 SCRIPT = """
 import polars as pl
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.records.schema import Kind, Schema
 WORDS = {"x", "y", "z", "w"}
 def helper(page):

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from depth import thin
 
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.records.kinds import read, series, write
 from wpinq.core.records.schema import Kind, Schema

@@ -20,7 +20,9 @@ from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.core.functions import Dropped, bind, bind_many, running
+from wpinq.core.functions.bind import bind, bind_many
+from wpinq.core.functions.function import Dropped
+from wpinq.core.functions.isolate import running
 from wpinq.core.functions.plain import COUNT, PLACE
 from wpinq.core.records import canonical
 from wpinq.core.records.kinds import read, series, write

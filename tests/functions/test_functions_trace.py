@@ -12,7 +12,8 @@ from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.core.functions import Dropped, bind
+from wpinq.core.functions.bind import bind
+from wpinq.core.functions.function import Dropped
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.functions.traced.expression import PYTHON, RULES, Rule
 from wpinq.core.functions.traced.trace import Formula, Standin

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import evaluate, protected
 
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 

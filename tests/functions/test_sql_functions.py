@@ -12,7 +12,7 @@ from depth import deeper, often, thin
 from servers import postgres
 
 import wpinq
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.functions.sql import times
 from wpinq.core.functions.sql.bind import statement
 from wpinq.core.functions.sql.calls import FUNCTIONS, NAMES, listed

@@ -5,8 +5,9 @@ import pytest
 from attacks.fuzz.lengths import nodes
 from attacks.fuzz.shapes import HOLE, SHAPES
 
-from wpinq.core.functions import bind, operations
+from wpinq.core.functions import operations
 from wpinq.core.functions.admit import admit
+from wpinq.core.functions.bind import bind
 from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.sql.bind import columns, parsed, translator
 from wpinq.core.functions.traced.expression import RULES, Expression

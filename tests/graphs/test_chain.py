@@ -15,9 +15,9 @@ from strategies import expected, protected
 from wpinq import graphs
 from wpinq.core import kernels
 from wpinq.postprocess.graphs import simple
-from wpinq.postprocess.graphs.chain import Target
 from wpinq.postprocess.graphs.counts import Fine, Graph, buckets_of, triple_cells
 from wpinq.postprocess.graphs.simple import ONE, SimpleChain
+from wpinq.postprocess.graphs.target import Target
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 

@@ -14,12 +14,12 @@ from wpinq.core import kernels
 from wpinq.errors import BudgetError, ExactnessError, ExtraError, PlanError, SourceError
 from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.graphs import fit as fitting
-from wpinq.postprocess.graphs.chain import Target
 from wpinq.postprocess.graphs.counts import Graph, joint, middle, shares
 from wpinq.postprocess.graphs.fit import split_r_hat
 from wpinq.postprocess.graphs.measured import Noisy, by_chance, common_share, degrees_of, shrunken, smoothed
 from wpinq.postprocess.graphs.simple import SimpleChain
 from wpinq.postprocess.graphs.synthetic import Summary, with_degrees
+from wpinq.postprocess.graphs.target import Target
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 CLUSTERED = nx.powerlaw_cluster_graph(400, 6, 0.9, seed=1)

@@ -17,10 +17,10 @@ from wpinq.core import kernels
 from wpinq.errors import PlanError
 from wpinq.postprocess.graphs import bipartite
 from wpinq.postprocess.graphs.bipartite import BipartiteChain
-from wpinq.postprocess.graphs.chain import Target
 from wpinq.postprocess.graphs.counts import buckets_of
 from wpinq.postprocess.graphs.pair_counts import LARGEST, MOST, UNIT, PairGraph, cuts, shared_in_all, sliced
 from wpinq.postprocess.graphs.synthetic import pairs_with_degrees
+from wpinq.postprocess.graphs.target import Target
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 

@@ -16,14 +16,15 @@ import pytest
 from strategies import protected
 
 import wpinq
-from wpinq.aggregates.bounding import Lengths
 from wpinq.aggregates.buckets import Edges
 from wpinq.aggregates.clipping_loss import Dropped
+from wpinq.aggregates.lengths import Lengths
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Cells, FineCells, Scale
 from wpinq.aggregates.scoring import Scores
-from wpinq.core.functions import Function, bind, bind_many
+from wpinq.core.functions.bind import bind, bind_many
 from wpinq.core.functions.covering import SHOWN
+from wpinq.core.functions.function import Function
 from wpinq.core.functions.rows import KEY, Rows, rows
 from wpinq.core.ledger import Ledger
 from wpinq.core.operators.contribution.first import First

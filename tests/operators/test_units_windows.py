@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
-from wpinq.aggregates.bounding import Lengths
+from wpinq.aggregates.lengths import Lengths
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
 from wpinq.core.ledger.secret import Secret

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
 from wpinq.apps.publish.sinks.sqlite import SqliteTables
 from wpinq.apps.publish.state import Record, Register

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from wpinq.apps.cli.app import app
 from wpinq.apps.publish import BusyError, Release
-from wpinq.apps.publish.following import Follower
+from wpinq.apps.publish.streams.following import Follower
 from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
 
 EXACT = 1000

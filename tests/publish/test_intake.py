@@ -15,13 +15,12 @@ from tests.publish.test_release import given
 from wpinq import Secret
 from wpinq.apps.cli import main
 from wpinq.apps.publish import Release
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.intake import Intake, Keys, Sent
-from wpinq.apps.publish.periods import Period
-from wpinq.apps.publish.state import BusyError
 from wpinq.apps.publish.stream import schema_of
 from wpinq.apps.serve.intake import of_release
 from wpinq.apps.serve.tokens import Tokens, purpose
-from wpinq.errors import PlanError, SourceError
+from wpinq.errors import BusyError, PlanError, SourceError
 
 FILE = Path(__file__).parents[2] / "wpinq" / "docs" / "intake.md"
 DAY = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)

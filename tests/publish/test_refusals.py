@@ -13,10 +13,10 @@ from tests.publish.test_release import NOW, PAGES, given, release, wrote
 from tests.servers import postgres
 from wpinq.apps.cli import main
 from wpinq.apps.publish import Release
-from wpinq.apps.publish.declared import Data
+from wpinq.apps.publish.file.declared import Data
+from wpinq.apps.publish.file.periods import Period
+from wpinq.apps.publish.file.reading import decode
 from wpinq.apps.publish.input import Opening
-from wpinq.apps.publish.periods import Period
-from wpinq.apps.publish.reading import decode
 from wpinq.errors import PlanError, SourceError
 
 DAY = "2026-11-21"

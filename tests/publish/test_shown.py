@@ -164,7 +164,7 @@ def test_a_page_needs_a_directory_of_its_own(tmp_path):
 
 
 def test_axes_and_gaps():
-    from wpinq.apps.publish.curves import LARGE, Point, curve, number
+    from wpinq.apps.publish.evidence.curves import LARGE, Point, curve, number
 
     points = [Point("a", 5.0, 4.0, 6.0), Point("b", None), Point("c", 7.0, 6.0, 8.0), Point("d", 9.0, 8.0, 10.0)]
     drawn = curve(points, LARGE, "x")
@@ -241,7 +241,7 @@ def test_rows_are_named_by_what_they_are_grouped_by_and_by_nothing_computed(tmp_
 
 def test_a_degree_that_vanished_is_noticed_though_other_numbers_of_it_changed(tmp_path):
     from wpinq.apps.publish.checks import columns, doubts
-    from wpinq.apps.publish.declared import Checks
+    from wpinq.apps.publish.file.declared import Checks
 
     def of(*numbers):
         series = pl.Series("n", numbers)

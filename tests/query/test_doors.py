@@ -17,13 +17,13 @@ from tests.publish.test_release import release, wrote
 from wpinq.apps.cli import main
 from wpinq.apps.cli.questions import COSTS, read
 from wpinq.apps.cli.sql import sql as command
-from wpinq.apps.publish.declared import Question
+from wpinq.apps.publish.file.declared import Question
 from wpinq.apps.remote.wire import Sql
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import BudgetError, PlanError
 from wpinq.query import prepare, quoted
-from wpinq.query.clauses import SELECTS, branches
+from wpinq.query.select.clauses import SELECTS, branches
 
 ROWS = [(f"u{i % 90}", f"/p{i % 3}") for i in range(600)]
 QUERY = (

@@ -6,7 +6,7 @@ import pytest
 import wpinq
 from wpinq.errors import PlanError
 from wpinq.query import quoted
-from wpinq.query.google import google
+from wpinq.query.select.google import google
 
 FRAME = pl.DataFrame({"id": [1, 2, 3, 4] * 10, "item": ["pen", "cup"] * 20, "n": range(40), "the x": range(40)})
 BIG = 10**9

@@ -9,8 +9,8 @@ from wpinq.core.functions.sql.bind import statement
 from wpinq.core.plan.stability import Survey
 from wpinq.errors import PlanError
 from wpinq.query import prepare
-from wpinq.query.bounds import Limits
-from wpinq.query.subquery import Scope
+from wpinq.query.select.bounds import Limits
+from wpinq.query.select.subquery import Scope
 
 LOUD = 3000  # noise that is zero but for a chance below exp(-300)
 PEOPLE = pl.DataFrame({

@@ -17,7 +17,7 @@ from wpinq.aggregates import range_counts
 from wpinq.apps.remote.pricing import priced_sql
 from wpinq.core.plan.stability import sensitivities
 from wpinq.query import prepare, quoted
-from wpinq.query.ranged import FARTHEST
+from wpinq.query.select.ranged import FARTHEST
 
 NOON = dt.datetime(2026, 3, 1, 12)
 ROWS = pl.DataFrame({

@@ -13,7 +13,7 @@ from wpinq.core.operators.filter import Filter
 from wpinq.core.plan.node import steps
 from wpinq.errors import PlanError
 from wpinq.query import prepare
-from wpinq.query.tables import Tables
+from wpinq.query.select.tables import Tables
 
 LOUD = 10**5
 VISITS = pl.DataFrame({

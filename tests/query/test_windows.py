@@ -10,7 +10,7 @@ from depth import deeper, often
 
 import wpinq
 from wpinq.errors import PlanError
-from wpinq.query import frames
+from wpinq.query.select import frames
 
 ENDS = frames._ends
 

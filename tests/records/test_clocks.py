@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.periods import Period
 from wpinq.core.records.clocks import instant_of
 
 JUMPS = [

@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 from wpinq.apps.cli import main
-from wpinq.apps.publish.declared import Intake as Limits
+from wpinq.apps.publish.file.declared import Intake as Limits
 from wpinq.apps.serve.appending import Appending
 from wpinq.apps.serve.intake import Form, taking
 from wpinq.core import Kind

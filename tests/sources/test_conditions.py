@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import wpinq
 from wpinq.core.engines.job import Job, Lowered
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.functions.tree import col
 from wpinq.core.plan.shapes import Read
 from wpinq.core.records import canonical

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import sources

@@ -41,7 +41,7 @@ def declared(ledger: str, source: str, out: str, **stream: Any) -> dict[str, Any
 
 def plans(told: dict[str, Any]) -> None:
     """Let each keeper take the next plan."""
-    from wpinq.apps.publish.spool_database import Database
+    from wpinq.apps.publish.streams.spool_database import Database
     from wpinq.streaming.shared.keeper import Keeper
 
     doing, plan = "", ""
@@ -80,7 +80,7 @@ def plans(told: dict[str, Any]) -> None:
 def host(told: dict[str, Any], parent: int) -> None:
     """Follow until the process ends that started this one."""
     from wpinq.apps.publish import Release
-    from wpinq.apps.publish.spool_database import Database
+    from wpinq.apps.publish.streams.spool_database import Database
     from wpinq.errors import WpinqError
 
     Database.__init__.__defaults__ = (told["seconds"],)

@@ -158,7 +158,7 @@ def test_an_epoch_that_cannot_be_written_or_taken_back(tmp_path, what, monkeypat
 
 TWICE = """
 import pathlib, sys, time
-import wpinq, wpinq.streaming, polars, cryptography
+import wpinq, wpinq.streaming.source, polars, cryptography
 from wpinq.streaming import journal
 
 place, who, directory = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]

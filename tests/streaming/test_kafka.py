@@ -14,6 +14,7 @@ from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.sources.text.weblog import KINDS
 from wpinq.streaming import kafka as room
 from wpinq.streaming import messages
+from wpinq.streaming.topic import from_url
 
 confluent = pytest.importorskip("confluent_kafka", reason="wpinq[kafka] is not installed")
 TYPED = {"user": "text", "page": "text"}
@@ -285,10 +286,10 @@ def test_only_the_brokers_own_time_is_a_time_of_arrival(topic):
 
 
 def test_a_url_names_a_topic():
-    found = room.from_url("kafka://a:1,b:2/views?form=csv&arrived=at&security.protocol=SSL")
+    found = from_url("kafka://a:1,b:2/views?form=csv&arrived=at&security.protocol=SSL")
     assert found == wpinq.kafka(["a:1", "b:2"], "views", form="csv", arrived="at", config={"security.protocol": "SSL"})
     with pytest.raises(wpinq.SourceError, match="no setting 'from'"):
-        room.from_url("kafka://a:1/views?from=3")
+        from_url("kafka://a:1/views?from=3")
 
 
 def test_an_idle_topic_costs_next_to_nothing(topic, views):

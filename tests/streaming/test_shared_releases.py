@@ -17,9 +17,10 @@ import pytest
 from depth import thin
 
 from wpinq.apps.cli import main
-from wpinq.apps.publish import Release, hosts, spool_database
+from wpinq.apps.publish import Release
 from wpinq.apps.publish.sinks.directory import Directory
-from wpinq.apps.publish.spool_database import Taken
+from wpinq.apps.publish.streams import hosts, spool_database
+from wpinq.apps.publish.streams.spool_database import Taken
 from wpinq.core.ledger import Ledger
 from wpinq.core.ledger import ledger as ledgers
 from wpinq.core.records.batch import WEIGHT

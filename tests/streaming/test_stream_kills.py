@@ -26,7 +26,7 @@ LINE = 'h - {} [{}] "GET /{} HTTP/1.0" 200 1'
 KILLER = """
 import json, os, random, signal, sys, time
 import polars, pyarrow, cryptography
-import wpinq.core.measurements.windows, wpinq.core.measurements.continual, wpinq.streaming
+import wpinq.core.measurements.windows, wpinq.core.measurements.continual, wpinq.streaming.source
 from wpinq.apps.cli import main
 try:
     import confluent_kafka

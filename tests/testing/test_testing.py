@@ -15,7 +15,7 @@ from wpinq.core.operators.filter import Filter
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError, SourceError
 from wpinq.testing import check_stability, distance, evaluate, inputs, neighbours, protected
-from wpinq.testing.neighbours import FEW
+from wpinq.testing.case import FEW
 
 PEOPLE = [
     wpinq.users("user", at_most=2),

@@ -144,7 +144,7 @@ def priced(
             " of the tables, or ask for each by itself."
         )
     from wpinq.aggregates.bound_choice import GRID
-    from wpinq.aggregates.bounding import Lengths
+    from wpinq.aggregates.lengths import Lengths
 
     known = UNNAMED if bins is None else bins
     choice_cost = epsilon * part(known)

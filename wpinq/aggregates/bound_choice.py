@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.aggregates.bounding import Lengths
+from wpinq.aggregates.lengths import Lengths
 from wpinq.core.plan.unit import Choice
 
 if TYPE_CHECKING:

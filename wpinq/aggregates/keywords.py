@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.pricing.privacy_cost import LAPLACE, Terms
 from wpinq.exact import Amount
-
-Bounds: TypeAlias = "tuple[Amount, Amount]"
-"""The least and the largest number, which do not depend on the data."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.groups import groups
-from wpinq.aggregates.keywords import Bounds, Options
+from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.rank_aim import RankAim
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
-from wpinq.aggregates.scale import Cells, FineCells, Grid, Magnitudes, Scale, limits, refuse_no_numbers
+from wpinq.aggregates.scale import Bounds, Cells, FineCells, Grid, Magnitudes, Scale, limits, refuse_no_numbers
 from wpinq.aggregates.utility import Aim, ExtremeAim, Terms
 from wpinq.arguments import FLAG, NAME, NAMES, NOTHING, takes
 from wpinq.core.measurements.answer import LEVEL, Answer

@@ -17,13 +17,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wpinq.aggregates.keywords import Bounds
 from wpinq.core.functions.covering import SHOWN
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Node, Record
@@ -31,6 +30,9 @@ from wpinq.core.records.batch import END, WEIGHT, Batch
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
+
+Bounds: TypeAlias = "tuple[Amount, Amount]"
+"""The least and the largest number, which do not depend on the data."""
 
 FINE = 1 << 20
 """Steps within the bounds, by default and at the most."""

@@ -22,8 +22,8 @@ import polars as pl
 
 from wpinq.aggregates.heavy_hitters import Chosen, TopKeys, quoted
 from wpinq.arguments import NAME, NOTHING, takes
-from wpinq.core.functions import Function, bind
-from wpinq.core.functions.function import Dropped
+from wpinq.core.functions.bind import bind
+from wpinq.core.functions.function import Dropped, Function
 from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.operators.resolution import fit_resolution
 from wpinq.core.plan.forms import Linear

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from wpinq.aggregates.groups import Groups, groups
-from wpinq.aggregates.keywords import Bounds, Options
+from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ratios import BinNoise, Floats, Range
 from wpinq.aggregates.ratios import mean as mean_range
 from wpinq.aggregates.ratios import spread as spread_range
-from wpinq.aggregates.scale import Scale, limits
+from wpinq.aggregates.scale import Bounds, Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, WHOLE, require, takes
 from wpinq.core.measurements.answer import LEVEL, About, Answer, Released
 from wpinq.core.measurements.measure import quote_terms

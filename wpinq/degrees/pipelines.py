@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from wpinq.arguments import COLLECTION, takes
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.functions.expressions import Expressions
 from wpinq.core.operators.map import Map
 from wpinq.core.records.batch import END, WEIGHT, Batch

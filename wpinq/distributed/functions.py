@@ -17,9 +17,10 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.core.functions import Function, bind
 from wpinq.core.functions.admit import admit, bare
+from wpinq.core.functions.bind import bind
 from wpinq.core.functions.expressions import Expressions
+from wpinq.core.functions.function import Function
 from wpinq.core.functions.polars_tree import tree
 from wpinq.core.functions.rows import Rows
 from wpinq.core.functions.traced.columnar import Columnar

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from wpinq.core.engines.job import Job
-from wpinq.core.functions import Function
+from wpinq.core.functions.function import Function
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, fingerprints, sources, steps
 from wpinq.distributed.data import Lent, data_from_json, data_to_json
@@ -37,7 +37,7 @@ STEPS: dict[str, str] = {
     "GroupColumns": f"{OPERATORS}.group_columns",
     "Join": f"{OPERATORS}.join",
     **dict.fromkeys(("JoinRows", "LeftRows"), f"{OPERATORS}.join_rows"),
-    "Lengths": "wpinq.aggregates.bounding",
+    "Lengths": "wpinq.aggregates.lengths",
     "LookUp": f"{OPERATORS}.look_up",
     "Map": f"{OPERATORS}.map",
     "Moments": "wpinq.aggregates.moments",

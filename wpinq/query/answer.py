@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, TypeAlias, Unpack
 
-from wpinq.aggregates.keywords import Bounds
+from wpinq.aggregates.scale import Bounds
 from wpinq.arguments import MAPPING, NAME, TEXT, takes
 from wpinq.core.measurements.answer import Answer
 from wpinq.core.plan.node import sources
 from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
-from wpinq.query.clauses import ALONE, branches
 from wpinq.query.contribution import rebounded, settling
-from wpinq.query.derived import CALL
 from wpinq.query.explained import explains
-from wpinq.query.google import google
 from wpinq.query.quoted_select import Alike, QuotedSql, quoted_select
+from wpinq.query.select.clauses import ALONE, branches
+from wpinq.query.select.derived import CALL
+from wpinq.query.select.google import google
 from wpinq.query.united import QuotedUnion, check_columns, divided
 
 

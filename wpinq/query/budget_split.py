@@ -11,7 +11,7 @@ from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, Terms
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
-from wpinq.query.derived import CALL
+from wpinq.query.select.derived import CALL
 from wpinq.query.statement import Statement
 
 

@@ -11,8 +11,8 @@ from wpinq.collection import Collection
 from wpinq.core.records.bins import bin_blocks
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
-from wpinq.query.derived import CALL
 from wpinq.query.prepare import prepare
+from wpinq.query.select.derived import CALL
 
 if TYPE_CHECKING:
     from wpinq.query.statement import Statement

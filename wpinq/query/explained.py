@@ -15,7 +15,7 @@ from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.sensitivity import moved_bins, unit_sensitivities
 from wpinq.errors import PlanError
-from wpinq.query.derived import CALL
+from wpinq.query.select.derived import CALL
 
 Line: TypeAlias = tuple[str, Quote[Any], float | None]
 """How a query has a measurement, its price, and by how much noise moves it with probability 0.95, if it is a count."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.query.clauses import label
+from wpinq.query.select.clauses import label
 
 OUTER = frozenset(["expressions", "from_", "where", "order", "limit", "offset", "with_"])
 INNER = frozenset(["expressions", "from_", "joins", "where", "group", "having", "with_", "distinct"])

@@ -24,24 +24,24 @@ from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.core.records.schema import Kind
 from wpinq.core.runs.epochs import log_of, refuse_windows
 from wpinq.errors import PlanError
-from wpinq.query.aggregates import DISTINCT, LISTED, NOISY, Number, read, with_joint_quantiles
-from wpinq.query.bounds import Limits
-from wpinq.query.clauses import ROW, label, limits_of, plain_select
-from wpinq.query.datetimes import TIMES, as_number
-from wpinq.query.derived import CALL, plainly
-from wpinq.query.google import google
-from wpinq.query.grouping import NAME
 from wpinq.query.joined import joined_counts
-from wpinq.query.joins import bare
-from wpinq.query.names import OutputNames
 from wpinq.query.outer import inner_of, over
-from wpinq.query.ranged import RangedCounts, ranged_counts
-from wpinq.query.select_context import Reads, aggregates
+from wpinq.query.select.aggregates import DISTINCT, LISTED, NOISY, Number, read, with_joint_quantiles
+from wpinq.query.select.bounds import Limits
+from wpinq.query.select.clauses import ROW, label, limits_of, plain_select
+from wpinq.query.select.datetimes import TIMES, as_number
+from wpinq.query.select.derived import CALL, plainly
+from wpinq.query.select.google import google
+from wpinq.query.select.grouping import NAME
+from wpinq.query.select.joins import bare
+from wpinq.query.select.names import OutputNames
+from wpinq.query.select.ranged import RangedCounts, ranged_counts
+from wpinq.query.select.select_context import Reads, aggregates
+from wpinq.query.select.subquery import Scope
 from wpinq.query.statement import OutputColumn, Statement, check
-from wpinq.query.subquery import Scope
 
 if TYPE_CHECKING:
-    from wpinq.aggregates.keywords import Bounds
+    from wpinq.aggregates.scale import Bounds
 
 
 def prepare(
@@ -112,7 +112,7 @@ class _Select(Reads):
         self.group(selected)
         if outer is not None:
             self.select = over(outer, self.select)
-            selected, self.outputs = self.selected, OutputNames(self.select.expressions, self.tables)
+            selected, self.outputs = self.selected, OutputNames(self.select.expressions, self.tables.canonical)
         released = [self.by_position(self.outputs.in_ends(entry)) for entry in selected]
         condition = self._having()
         order = tuple(self._order(item, selected) for item in getattr(self.select.args.get("order"), "expressions", ()))

@@ -16,8 +16,8 @@ import polars as pl
 from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.clipping_loss import ask_loss_of
 from wpinq.aggregates.expected_noise import ExpectedNoise, expected_noise
-from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.range_counts import QuotedRanges
+from wpinq.aggregates.scale import Bounds
 from wpinq.core.functions.tree import lit
 from wpinq.core.measurements.answer import LEVEL, About, Answer, Released
 from wpinq.core.measurements.measure import quote_terms
@@ -36,15 +36,15 @@ from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
 from wpinq.query.adding_up import AddingUp
-from wpinq.query.aggregates import ChargeNames
 from wpinq.query.budget_split import Share, shared
-from wpinq.query.derived import CALL, plainly
 from wpinq.query.explained import Line, explained
-from wpinq.query.google import google
 from wpinq.query.joined import CountByNumber
 from wpinq.query.prepare import prepare
-from wpinq.query.ranged import CountInRange, half_of_range
 from wpinq.query.rows import Counted, Move, finished, half_of, measured_alone
+from wpinq.query.select.aggregates import ChargeNames
+from wpinq.query.select.derived import CALL, plainly
+from wpinq.query.select.google import google
+from wpinq.query.select.ranged import CountInRange, half_of_range
 from wpinq.query.statement import Statement
 
 

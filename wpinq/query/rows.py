@@ -15,9 +15,9 @@ from wpinq.core.records.schema import Kind
 from wpinq.core.state.workers import in_order
 from wpinq.postprocess.degrees.posterior.law import FAR, NoiseTerm, half_width
 from wpinq.postprocess.margins import consistent, cube_noise, cube_sizes
-from wpinq.query.datetimes import as_time
 from wpinq.query.joined import CountByNumber
-from wpinq.query.ranged import CountInRange
+from wpinq.query.select.datetimes import as_time
+from wpinq.query.select.ranged import CountInRange
 from wpinq.query.statement import Statement
 
 Counted: TypeAlias = Measurement | CountByNumber | CountInRange

@@ -24,9 +24,9 @@ from wpinq.core.plan.stability import Survey, by_ledger
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
-from wpinq.query.aggregates import Number
-from wpinq.query.derived import CALL, plainly
-from wpinq.query.ranged import MECHANISMS, RangedCounts, half_of_range
+from wpinq.query.select.aggregates import Number
+from wpinq.query.select.derived import CALL, plainly
+from wpinq.query.select.ranged import MECHANISMS, RangedCounts, half_of_range
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

@@ -20,15 +20,15 @@ from wpinq.core.pricing.quote import Quote
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import positive
-from wpinq.query.clauses import branches
-from wpinq.query.derived import CALL
 from wpinq.query.explained import Line, explained
 from wpinq.query.prepare import prepare
+from wpinq.query.select.clauses import branches
+from wpinq.query.select.derived import CALL
 from wpinq.query.statement import Statement
 
 if TYPE_CHECKING:
     from wpinq.aggregates.expected_noise import ExpectedNoise
-    from wpinq.aggregates.keywords import Bounds
+    from wpinq.aggregates.scale import Bounds
 
 NUMBERS = {Kind.INT, Kind.FLOAT}
 

@@ -29,7 +29,7 @@ from wpinq.sources.tables.parquet import ParquetReader
 from wpinq.sources.tables.tuples import proper
 from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import UTF16, TextReader
-from wpinq.sources.text.grammar import Block, as_block, as_lines, opened
+from wpinq.sources.text.grammar import Block, as_block, as_lines
 from wpinq.sources.text.json import JsonReader
 from wpinq.sources.text.json import objects as json_objects
 from wpinq.sources.text.json import values as values_of
@@ -119,7 +119,7 @@ def _has_reader(source: object) -> bool:
 def _numbered(reader: TextReader, report: Report) -> Iterator[tuple[str | None, int, Block]]:
     """Blocks of whole lines with their file, if there are several, and the number of their first line."""
     for index, (file, origin) in enumerate(zip(reader.source.files, reader.origins, strict=True)):
-        with reading(file.given), opened(file) as (stream, _):
+        with reading(file.given), file.opened() as (stream, _):
             line = stream.read(origin).count(b"\n") + 1
             stream.seek(0)
             report.wide += [file.given] if stream.read(2) in UTF16 else []

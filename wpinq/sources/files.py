@@ -89,6 +89,17 @@ class File:
         if (now.st_size, now.st_mtime_ns) != (self.size, self.modified):
             raise ChangedError(CHANGED.format(self.given))
 
+    @contextmanager
+    def opened(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        """Its contents, unzipped if need be, and the file itself, whose position tells how far a reader is."""
+        with self.path.open("rb", buffering=0) if self.kept is None else self.kept.opened(self.size) as raw:
+            plain = cast("BinaryIO", raw)
+            if not self.zipped:
+                yield plain, plain
+                return
+            with gzip.GzipFile(fileobj=plain) as unzipped:
+                yield cast("BinaryIO", unzipped), plain
+
 
 @dataclass(frozen=True, slots=True)
 class Files:

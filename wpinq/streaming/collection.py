@@ -26,9 +26,10 @@ from wpinq.streaming.epoch_store import EpochStore
 from wpinq.streaming.file_tail import Growing
 from wpinq.streaming.frames import Positions
 from wpinq.streaming.ingest_stats import Received
-from wpinq.streaming.kafka import Followed, Topic
+from wpinq.streaming.kafka import Followed
 from wpinq.streaming.running import TORN, Running
 from wpinq.streaming.sent import frames, stored_time, takes_back
+from wpinq.streaming.topic import Topic
 
 if TYPE_CHECKING:
     from wpinq.core.measurements.measurement import Measurement

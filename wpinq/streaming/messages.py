@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
+from wpinq.streaming.topic import log_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,20 +66,6 @@ def _log(form: LogFormat, values: pa.Array, times: pl.Series | None, schema: Sch
         return parse(lines, form)
     _, good = cut(lines, form)
     return parse(lines, form).with_columns(times.filter(good))
-
-
-def log_of(form: str) -> LogFormat | None:
-    """What a line of a log is made of; None where messages are of another form.
-
-    Raises:
-        SourceError: There is no such form.
-    """
-    from wpinq.sources.text.servers import named
-    from wpinq.sources.text.weblog import EITHER
-
-    if form in ("json", "csv", "tsv"):
-        return None
-    return EITHER if form == "log" else named(form)
 
 
 def read_as(form: str) -> Callable[[pa.Array, pl.Series | None, Schema], pl.DataFrame]:

@@ -14,10 +14,23 @@ from typing import Any
 from wpinq.core.plan.node import Record
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records.schema import Kind, Schema
-from wpinq.testing.neighbours import FEW
 
 Row = tuple[int, Record]
 """The epoch in which a record comes, from 1, and the record."""
+
+FEW: dict[Kind, list[Any]] = {
+    Kind.INT: [0, 1, 2, 3, -1, None],
+    Kind.FLOAT: [0.0, 1.0, 0.5, 2.0, -1.5, None],
+    Kind.TEXT: ["a", "b", "c", "a b", "", None],
+    Kind.BOOL: [False, True, None],
+    Kind.BYTES: [b"a", b"b", b"", None],
+    Kind.DATE: [dt.date(2026, 1, day) for day in (1, 2, 9)] + [None],
+    Kind.TIME: [dt.datetime(2026, 1, day, hour) for day in (1, 2) for hour in (0, 7)] + [None],
+    Kind.INSTANT: [dt.datetime(2026, 1, day, 7, tzinfo=dt.UTC) for day in (1, 2, 9)] + [None],
+    Kind.SPAN: [dt.timedelta(hours=hours) for hours in (0, 1, 30)] + [None],
+    Kind.ANY: [0, 1, "a", "b", 0.5, (1, "a"), None],
+}
+"""Values of each kind: few, so that many records are equal."""
 
 ODD: dict[Kind, list[Any]] = {
     Kind.INT: [2**63 - 1, -(2**63), 2**53 + 1, 10, 100],

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from types import ModuleType
@@ -19,8 +18,8 @@ from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Record, Source
 from wpinq.core.plan.person_bound import mover
 from wpinq.core.plan.stability import sensitivities
-from wpinq.core.records.schema import Kind
 from wpinq.errors import needs
+from wpinq.testing.case import FEW
 from wpinq.testing.evaluation import distance, given_to, leaves
 
 if TYPE_CHECKING:
@@ -28,20 +27,6 @@ if TYPE_CHECKING:
 
 MANY = 6
 """Records of an input, and of a person, at the most: what breaks a stability does so with few."""
-
-FEW: dict[Kind, list[Any]] = {
-    Kind.INT: [0, 1, 2, 3, -1, None],
-    Kind.FLOAT: [0.0, 1.0, 0.5, 2.0, -1.5, None],
-    Kind.TEXT: ["a", "b", "c", "a b", "", None],
-    Kind.BOOL: [False, True, None],
-    Kind.BYTES: [b"a", b"b", b"", None],
-    Kind.DATE: [dt.date(2026, 1, day) for day in (1, 2, 9)] + [None],
-    Kind.TIME: [dt.datetime(2026, 1, day, hour) for day in (1, 2) for hour in (0, 7)] + [None],
-    Kind.INSTANT: [dt.datetime(2026, 1, day, 7, tzinfo=dt.UTC) for day in (1, 2, 9)] + [None],
-    Kind.SPAN: [dt.timedelta(hours=hours) for hours in (0, 1, 30)] + [None],
-    Kind.ANY: [0, 1, "a", "b", 0.5, (1, "a"), None],
-}
-"""Values of each kind: few, so that many records are equal."""
 
 Values = Mapping[str, Sequence[Any]] | None
 """Values to draw from, by the name of a column."""

@@ -52,7 +52,7 @@ class PublishOperator(BaseOperator):
 
 def _over(release: Any, context: Context) -> str:
     """The name of the last period that is over."""
-    from wpinq.apps.publish.periods import Period
+    from wpinq.apps.publish.file.periods import Period
 
     end = context.get("data_interval_end") or context["dag_run"].run_after
     here = end.astimezone(ZoneInfo(release.file.period.zone)).replace(tzinfo=None)

@@ -13,7 +13,7 @@ from dagster import (
 )  # fmt: skip
 
 from wpinq.apps.publish import BusyError, Release
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.periods import Period
 from wpinq.errors import PlanError, WpinqError
 from wpinq.tools.orchestrated import published
 

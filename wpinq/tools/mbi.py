@@ -16,7 +16,7 @@ from mbi import Domain, LinearMeasurement
 
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.errors import PlanError
-from wpinq.query import PlannedTables
+from wpinq.query.crosstabs.plan import PlannedTables
 
 MOST = 1 << 24
 """Cells of a marginal."""

@@ -32,8 +32,8 @@ import wpinq
 from wpinq.core.functions.sql.bind import RULES
 from wpinq.core.functions.sql.terms import Term
 from wpinq.errors import WpinqError
-from wpinq.query import frames as framed
-from wpinq.query.derived import Derived
+from wpinq.query.select import frames as framed
+from wpinq.query.select.derived import Derived
 
 EPSILON = 10**12
 DONE = {"answered": 0, "refused": 0, "raised there": 0}

@@ -34,7 +34,8 @@ from wpinq.core.functions.sql.translator import Translator
 from wpinq.core.plan.node import Node
 from wpinq.core.pricing import question_limits
 from wpinq.errors import WpinqError
-from wpinq.query import grouping, quoted
+from wpinq.query import quoted
+from wpinq.query.select import grouping
 
 COLUMNS = {"t": str, "n": int, "x": float, "b": bool, "c": dt.datetime, "i": "instant", "d": dt.date}
 DONE = {"questions": 0, "that were answered": 0, "letters": 0, "calls": 0, "nodes": 0, "most calls a letter": 0}

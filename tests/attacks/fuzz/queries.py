@@ -35,7 +35,7 @@ from wpinq.core.operators.group_columns import GroupColumns
 from wpinq.core.plan.node import sources, steps
 from wpinq.errors import PlanError, WpinqError
 from wpinq.query import quoted
-from wpinq.query.subquery import Scope
+from wpinq.query.select.subquery import Scope
 
 SECRET = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "t": str, "n": int, "x": float}

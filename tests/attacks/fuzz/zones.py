@@ -28,10 +28,10 @@ from attacks.fuzz.case import WAYS, Case, Table
 from attacks.fuzz.fuzzer import Fuzzer
 from attacks.fuzz.plant import Plant
 
-from wpinq.apps.publish.declared import Schedule
-from wpinq.apps.publish.periods import Period
-from wpinq.apps.publish.spool import Spool
-from wpinq.apps.publish.spool_folder import Folder
+from wpinq.apps.publish.file.declared import Schedule
+from wpinq.apps.publish.file.periods import Period
+from wpinq.apps.publish.streams.spool import Spool
+from wpinq.apps.publish.streams.spool_folder import Folder
 from wpinq.core.operators import periods
 from wpinq.core.operators.contribution import unit_key
 from wpinq.core.records.clocks import instant_of

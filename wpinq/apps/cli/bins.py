@@ -1,4 +1,7 @@
-"""Bins as people write them: `home`, `1..1000`, `ann:3`, `["a,b", "c"]`. Read by the public types of the columns."""
+"""Bins as people write them: `home`, `1..1000`, `ann:3`, `["a,b", "c"]`, read by the public types of the columns.
+
+And the bounds of numbers: `income=0..400000`.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 from wpinq.core import Column, Kind, Schema
-from wpinq.errors import BinError
+from wpinq.errors import BinError, PlanError
+from wpinq.exact import exact
 
 MAX_BINS = 10_000_000
 """Bins of one question on a command line; each costs some forty bytes of memory, and no epsilon."""
@@ -192,3 +197,22 @@ _READ: dict[Kind, Callable[[str], Any]] = {
     Kind.SPAN: lambda text: dt.timedelta(seconds=float(text)),
     Kind.ANY: _any,
 }
+
+
+def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction] | tuple[str, str]]:
+    """Read the bounds of a column or expression: numbers, or times as 2026-01-31.
+
+    Raises:
+        PlanError: It is not WHAT=LOW..HIGH.
+        ExactnessError: A bound is no number.
+
+    >>> parse_bounds("income=0..400000")
+    ('income', (Fraction(0, 1), Fraction(400000, 1)))
+    """
+    name, equals, ends = text.rpartition("=")
+    low, dots, high = ends.partition("..")
+    if not name or not equals or not dots:
+        raise PlanError("--bounds: write WHAT=LOW..HIGH, for example income=0..400000.")
+    if all(re.match(r"\s*\d{4}-\d\d-\d\d", end) for end in (low, high)):
+        return name, (low.strip(), high.strip())
+    return name, (exact(low, "--bounds"), exact(high, "--bounds"))

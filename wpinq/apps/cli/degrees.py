@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from wpinq.apps.cli import arguments, options
-from wpinq.apps.cli.errors import say
 from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.lines import say
 from wpinq.apps.cli.outputs import check_fit, write_json
 from wpinq.errors import ExactnessError
 from wpinq.exact import decimal, exact, positive

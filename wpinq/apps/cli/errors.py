@@ -19,6 +19,7 @@ from typing import Any
 
 import typer
 
+from wpinq.apps.cli.lines import say
 from wpinq.apps.cli.process import STOPPED, check_room, why
 from wpinq.errors import WpinqError
 
@@ -65,25 +66,6 @@ def message_of(error: Exception) -> str:
     if isinstance(error, (OSError, MemoryError)):
         return why(error)
     return f"{type(error).__name__}, which was not foreseen; please report this, with the command."
-
-
-def one_line(text: str) -> str:
-    r"""Text on one line, without anything that moves a terminal's cursor.
-
-    >>> one_line("spent:\n  0.1  pages\x1b[2J")
-    'spent: 0.1 pages�[2J'
-    """
-    return printable(" ".join(text.split()))
-
-
-def printable(text: str) -> str:
-    """Text without control characters."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-
-
-def say(text: str) -> None:
-    """Print one line on standard error."""
-    typer.echo(f"wpinq: {one_line(text)}", err=True)
 
 
 def _silent() -> None:

@@ -234,7 +234,7 @@ class Input:
 
     def _tell_form(self, made: Collection) -> None:
         """Say once, with a new ledger, which format of logs is taken for granted: the same whatever the lines are."""
-        from wpinq.apps.cli.errors import say
+        from wpinq.apps.cli.lines import say
         from wpinq.core import sources
 
         (data,) = sources(made._node)

@@ -101,11 +101,12 @@ def _local(file: Path, analyst: str, cap: Fraction | None, per_minute: int | Non
     """Ask in this process."""
     needs("serve", "wpinq mcp --config")
     from wpinq.apps.agents.tools import Desk
+    from wpinq.apps.serve.app import OPERATIONS
     from wpinq.apps.serve.config import read
     from wpinq.apps.serve.local import inside
 
     config = read(file)
-    with inside(config, analyst, cap) as server:
+    with inside(config, OPERATIONS, analyst, cap) as server:
         _over_stdio(Desk(server, config.server.agents_per_minute if per_minute is None else per_minute, most))
     ending = threading.Timer(LAST, os._exit, [0])
     ending.daemon = True  # else Python would wait for questions whose threads nothing interrupts

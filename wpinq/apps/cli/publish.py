@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wpinq.apps.publish import Outcome, Release
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.apps.publish.figures import Figures
-    from wpinq.apps.publish.following import Follower
+    from wpinq.apps.publish.streams.following import Follower
 
 HELD, REFUSED, CHANGED, BUSY, DIFFERS = 3, 4, 5, 75, 6
 """Exit codes beside 0 and 2, for whoever starts it: a timer, Airflow, Kubernetes. 75 is sysexits' "try again"."""
@@ -161,7 +161,7 @@ def status(
     ] = False,
 ) -> None:  # fmt: skip
     """Show which periods are published, missing, held or refused, and what is left of the budget."""
-    from wpinq.apps.cli.errors import one_line
+    from wpinq.apps.cli.lines import one_line
     from wpinq.apps.cli.show import aligned
 
     release = _opened(file)
@@ -177,7 +177,7 @@ def status(
 @app.command()
 def verify(file: File, period: Named) -> None:
     """Compute a published period anew, for nothing, and compare every file and row with what was published."""
-    from wpinq.apps.cli.errors import say
+    from wpinq.apps.cli.lines import say
     from wpinq.apps.publish import BusyError, ChangedError
 
     differs: list[str] = []
@@ -260,7 +260,7 @@ class Voice:
 
     def tell(self, outcome: Outcome | WpinqError) -> None:
         """What became of a period, or what went wrong."""
-        from wpinq.apps.cli.errors import one_line, say
+        from wpinq.apps.cli.lines import one_line, say
 
         if self.figures is not None and isinstance(outcome, WpinqError):
             self.figures.refused(outcome)
@@ -328,7 +328,7 @@ def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]
         yield
         return
     needs("serve", "data.listen")
-    from wpinq.apps.cli.errors import say
+    from wpinq.apps.cli.lines import say
     from wpinq.apps.serve.intake import of_release
 
     with of_release(release.file, follower.schema, follower.intake, follower.clock) as listener:
@@ -339,7 +339,7 @@ def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]
 
 def followed(release: Release, voice: Voice, *, once: bool, workers: int | None = None) -> bool:
     """Follow a stream until SIGTERM or an interrupt; whether the last look went well."""
-    from wpinq.apps.cli.errors import say
+    from wpinq.apps.cli.lines import say
     from wpinq.apps.cli.process import ending, interruptible
     from wpinq.apps.cli.stream import AGAIN
 

@@ -106,7 +106,7 @@ def _measured(text: str, options: dict[str, list[str]], records: Collection) -> 
 
 
 def _selected(text: str, options: dict[str, list[str]], records: Collection) -> Question:
-    from wpinq.apps.cli.sql import parse_bounds
+    from wpinq.apps.cli.bins import parse_bounds
     from wpinq.apps.remote.pricing import priced_sql
     from wpinq.query import WrittenKeys, quoted
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from wpinq.apps.cli import arguments, options, questions
-from wpinq.apps.cli.errors import BAD, message_of, say
+from wpinq.apps.cli.errors import BAD, message_of
 from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.lines import say
 from wpinq.apps.cli.process import interruptible
 from wpinq.apps.scripts.script import find, load
 from wpinq.errors import WpinqError, lacking

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from wpinq.apps.cli.errors import printable
+from wpinq.apps.cli.lines import printable
 from wpinq.exact import decimal
 from wpinq.html.numbers import beside_noise, nearly, noisy, of_noise, rounded
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wpinq.apps.cli import arguments, options
-from wpinq.apps.cli.bins import parse_bins, parse_value
+from wpinq.apps.cli.bins import parse_bins, parse_bounds, parse_value
 from wpinq.apps.cli.outputs import check_outputs, write_json
 from wpinq.apps.cli.tables import Tables, of_tables, protect, rehearsed
 from wpinq.errors import BinError, PlanError, SourceError
@@ -270,27 +269,6 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
     if not result:
         raise BinError(f"--keys {path}: names no group; write one a line, or a JSON list.")
     return result
-
-
-def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction] | tuple[str, str]]:
-    """Read the bounds of a column or expression: numbers, or times as 2026-01-31.
-
-    Raises:
-        PlanError: It is not WHAT=LOW..HIGH.
-        ExactnessError: A bound is no number.
-
-    >>> parse_bounds("income=0..400000")
-    ('income', (Fraction(0, 1), Fraction(400000, 1)))
-    """
-    from wpinq.exact import exact
-
-    name, equals, ends = text.rpartition("=")
-    low, dots, high = ends.partition("..")
-    if not name or not equals or not dots:
-        raise PlanError("--bounds: write WHAT=LOW..HIGH, for example income=0..400000.")
-    if all(re.match(r"\s*\d{4}-\d\d-\d\d", end) for end in (low, high)):
-        return name, (low.strip(), high.strip())
-    return name, (exact(low, "--bounds"), exact(high, "--bounds"))
 
 
 def _delta(chance: Fraction | None, cost: Fraction | None, budget: Fraction | None) -> Fraction:

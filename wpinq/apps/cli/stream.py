@@ -23,7 +23,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from wpinq.apps.cli.errors import say
+from wpinq.apps.cli.lines import say
 from wpinq.apps.cli.process import interruptible
 from wpinq.apps.scripts.script import Dataflow, Rehearsal, rehearsed
 from wpinq.errors import PlanError, SourceError
@@ -33,11 +33,11 @@ from wpinq.sources.form import Words, parse_columns
 if TYPE_CHECKING:
     from wpinq.apps.cli.inputs import Input
     from wpinq.sources.text.csv import TextReader
-    from wpinq.streaming import Live
-    from wpinq.streaming.kafka import Topic
+    from wpinq.streaming.collection import Live
     from wpinq.streaming.shared.crew import Workers
     from wpinq.streaming.shared.home import Home
     from wpinq.streaming.shared.keeper import HeldError
+    from wpinq.streaming.topic import Topic
 
 BLOCK = 1 << 20
 WAITING = 64
@@ -86,7 +86,7 @@ class Stream:
     @property
     def topic(self) -> Topic | None:
         """The topic, if it is one."""
-        from wpinq.streaming.kafka import from_url, kafka
+        from wpinq.streaming.topic import from_url, kafka
 
         if not self.data.source.startswith(TOPIC):
             return None
@@ -107,7 +107,7 @@ class Stream:
             SourceError: There is no such column, or a topic's columns are not named.
         """
         from wpinq.sources.form import chosen as picked
-        from wpinq.streaming.messages import log_of
+        from wpinq.streaming.topic import log_of
 
         columns, topic = parse_columns(self.data.columns), self.topic
         log = None if topic is None else log_of(topic.form)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from wpinq.apps.cli.bins import ask
-from wpinq.apps.cli.errors import say
+from wpinq.apps.cli.lines import say
 from wpinq.apps.cli.process import ending
 from wpinq.apps.scripts.script import Dataflow, chosen
 from wpinq.errors import PlanError, SourceError, needs
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from wpinq.apps.cli.stream import Stream
     from wpinq.apps.publish.endpoint import Endpoint
     from wpinq.apps.serve.appending import Appending
-    from wpinq.streaming import Live
+    from wpinq.streaming.collection import Live
     from wpinq.streaming.notes import Notes
     from wpinq.streaming.shared.keeper import HeldError
     from wpinq.tools.openmetrics import Standing

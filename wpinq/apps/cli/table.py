@@ -119,9 +119,9 @@ def table(
     says how far that moves it. With --unit it protects people, else one record.
     """
     import wpinq
+    from wpinq.apps.cli.bins import parse_bounds
     from wpinq.apps.cli.show import protects_line
-    from wpinq.apps.cli.sql import parse_bounds
-    from wpinq.query.crosstab import layout, priced
+    from wpinq.query.crosstabs.crosstab import layout, priced
 
     numbers_too = (sums, means, medians, bounds, hierarchy, public_numbers, names_delta)
     _check(want, (down, across, explain, html, title, *numbers_too), plan=plan, aim=aim, save=save)

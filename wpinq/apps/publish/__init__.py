@@ -5,7 +5,6 @@ from __future__ import annotations
 from wpinq.apps.publish.plan import Plan
 from wpinq.apps.publish.publisher import HeldError, Outcome
 from wpinq.apps.publish.release import Release, Standing
-from wpinq.apps.publish.state import BusyError
-from wpinq.errors import ChangedError
+from wpinq.errors import BusyError, ChangedError
 
 __all__ = ["BusyError", "ChangedError", "HeldError", "Outcome", "Plan", "Release", "Standing"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from wpinq.apps.publish.budgets import Funds
-from wpinq.apps.publish.declared import Alerts
+from wpinq.apps.publish.file.declared import Alerts
 from wpinq.apps.publish.state import Register
 from wpinq.errors import SourceError
 from wpinq.exact import decimal

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
-from wpinq.apps.publish.declared import Budget, Every, amount
-from wpinq.apps.publish.periods import FORMS, Period
+from wpinq.apps.publish.file.declared import Budget, Every, amount
+from wpinq.apps.publish.file.periods import FORMS, Period
 from wpinq.apps.publish.price import SHOWN, Price
 from wpinq.apps.publish.state import Record, Register
-from wpinq.core import RENYI, RHO, Asked, Composition, Promise, epsilon_of
+from wpinq.core import RENYI, RHO, Asked, Composition, Ledger, Promise, epsilon_of
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import decimal
 
@@ -133,6 +134,11 @@ class Allowance:
             return _each(self.budget)
         stretches = {Period.of(_of(record).start, self.budget.per) for _, record in self.register.everybody()}
         return _each(self.budget) * len(stretches | {Period.of(self.period.start, self.budget.per)})
+
+    def terms(self, ledger: Path) -> tuple[Asked, Fraction | None]:
+        """What a ledger is opened with: what it is asked for, and the least that it allows if it is there already."""
+        total, fixed = self.total, not Ledger.exists(ledger) or self.budget.per is None
+        return asked_of(self.budget, total if fixed else None), None if fixed else total
 
     def insist(self, price: Price, before: Price, promise: Promise) -> None:
         """Refuse a period whose stretch has too little left.

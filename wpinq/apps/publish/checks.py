@@ -13,8 +13,8 @@ from statistics import median
 
 import polars as pl
 
-from wpinq.apps.publish.declared import Checks
-from wpinq.apps.publish.questions import naming
+from wpinq.apps.publish.answers import naming
+from wpinq.apps.publish.file.declared import Checks
 from wpinq.html.numbers import rounded
 
 PAST = 8

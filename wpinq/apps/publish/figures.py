@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.publish.publisher import HeldError
-from wpinq.apps.publish.state import BusyError
 from wpinq.core import instant_of
-from wpinq.errors import BudgetError, SourceError, WpinqError, needs
+from wpinq.errors import BudgetError, BusyError, SourceError, WpinqError, needs
 from wpinq.streaming.shared.figures import figures
 
 if TYPE_CHECKING:
-    from wpinq.apps.publish.hosts import Host
     from wpinq.apps.publish.release import Release
+    from wpinq.apps.publish.streams.hosts import Host
 
 STAGES = ("published", "held", "computed", "begun", "refused", "missing")
 REFUSALS = {BudgetError: "budget", HeldError: "held", BusyError: "busy"}

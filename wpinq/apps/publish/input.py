@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wpinq.apps.publish.budgets import Allowance, asked_of
-from wpinq.apps.publish.declared import Data, Records, Schedule
+from wpinq.apps.publish.file.declared import Data, Records, Schedule
+from wpinq.apps.publish.file.owners import led, unit_of
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.intake import Intake
-from wpinq.apps.publish.owners import led, unit_of
-from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.places import URL, reader_of, source_of, told_of
 from wpinq.apps.publish.rows import PeriodSource, condition
-from wpinq.core import ChosenRows, Kind, Ledger, Reader, Schema, instant_of
+from wpinq.core import Asked, ChosenRows, Kind, Ledger, Reader, Schema, instant_of
 from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
 from wpinq.protection import LIMITLESS, protect
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
 
 TIMES = (Kind.TIME, Kind.INSTANT, Kind.DATE)
+Terms: TypeAlias = Callable[[Path], tuple[Asked, Fraction | None]]
+"""What a ledger is asked for, and the least that it allows if it is there already; see `Allowance.terms`."""
 FIRST = "1"
 """The version of a period's records that is charged for first."""
 
@@ -59,14 +61,14 @@ class Opening:
         return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if URL.match(text) else text
 
     def protect(
-        self, period: Period, version: str, allowance: Allowance | None = None, *, index: bool | None = None
+        self, period: Period, version: str, terms: Terms | None = None, *, index: bool | None = None
     ) -> Collection:
         """Protect the records of a period as a table of its own, `NAME PERIOD`, so that its questions are its own.
 
         Args:
             period: The period.
             version: Which version of its records it is: the first one, or one that the curator has charged for again.
-            allowance: What the ledger may hold; None to open one that exists.
+            terms: What the ledger is opened with; None for one that exists.
             index: False to bound people anew for each question, as a check does.
 
         Raises:
@@ -76,8 +78,8 @@ class Opening:
         self.reader(period)  # what is missing shows before a ledger is made
         book: os.PathLike[str] = self.ledger
         name, number = f"{self._data.name} {period.name}", numbered(version)
-        if allowance is not None:
-            book = self.opened(allowance, name)
+        if terms is not None:
+            book = self.opened(terms, name)
         source, where, told = self._found(period), self._where(period), told_of(self._data)
         if self.by_rows or self.intake is not None:
             told = {}
@@ -100,17 +102,16 @@ class Opening:
             return self.intake.open_reader(period)
         return self._rows(period) if self.by_rows else self._source(period)
 
-    def opened(self, allowance: Allowance, *tables: str) -> Ledger:
+    def opened(self, terms: Terms, *tables: str) -> Ledger:
         """The ledger, with a table of a period, and with the budget that there is by now: one transaction."""
         self.ledger.parent.mkdir(parents=True, exist_ok=True)
-        total, fixed = allowance.total, not Ledger.exists(self.ledger) or allowance.budget.per is None
-        asked = asked_of(allowance.budget, total if fixed else None)
+        asked, least = terms(self.ledger)
         return Ledger.open(
             self.ledger, name=self._data.name, unit=self.unit.whom, terms=asked, shared=True, tables=tables,
-            least=None if fixed else total,
+            least=least,
         )  # fmt: skip
 
-    def versioned(self, period: Period, version: str, allowance: Allowance, *, again: bool) -> Collection:
+    def versioned(self, period: Period, version: str, terms: Terms, *, again: bool) -> Collection:
         """Protect the records of a period as this version, or with `again` as the next that is not charged for.
 
         Raises:
@@ -118,7 +119,7 @@ class Opening:
         """
         while True:
             try:
-                return self.protect(period, version, allowance)
+                return self.protect(period, version, terms)
             except ChangedError:
                 if not again:
                     raise ChangedError(f"{period.name}: was charged for other records than {self.shown(period)} holds;"

@@ -32,11 +32,10 @@ import msgspec
 import polars as pl
 
 from wpinq import Secret
-from wpinq.apps.publish.declared import File
-from wpinq.apps.publish.periods import Period
-from wpinq.apps.publish.state import BusyError
+from wpinq.apps.publish.file.declared import File
+from wpinq.apps.publish.file.periods import Period
 from wpinq.core import Kind, Ledger, Reader, Schema, in_columns, polars_type
-from wpinq.errors import SourceError
+from wpinq.errors import BusyError, SourceError
 from wpinq.sources import open_source
 from wpinq.storage import opened, sealed, settle
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from wpinq.apps.publish.declared import Records
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.declared import Records
+from wpinq.apps.publish.file.periods import Period
 from wpinq.core import Reader
 from wpinq.errors import PlanError
 from wpinq.sources import open_source

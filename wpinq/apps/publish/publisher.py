@@ -14,19 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from wpinq.apps.publish.answers import LOSS
 from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
 from wpinq.apps.publish.checks import PAST, Column, columns, doubts
-from wpinq.apps.publish.declared import File
-from wpinq.apps.publish.edition import FACTS, Known, compose, naming_of, restored, tabled
+from wpinq.apps.publish.evidence.edition import FACTS, Known, compose, naming_of, restored, tabled
+from wpinq.apps.publish.evidence.index import pages, published
+from wpinq.apps.publish.evidence.index import put as put_page
+from wpinq.apps.publish.file.declared import File
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.files import digest, found, put
-from wpinq.apps.publish.index import pages, published
-from wpinq.apps.publish.index import put as put_page
 from wpinq.apps.publish.input import FIRST, Opening
 from wpinq.apps.publish.intake import Intake
 from wpinq.apps.publish.nulls import empty, told
-from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.questions import LOSS, Asked, ask, insist_on_room
+from wpinq.apps.publish.questions import Asked, ask, insist_on_room
 from wpinq.apps.publish.sinks import Edition, Place
 from wpinq.apps.publish.sinks.directory import Directory
 from wpinq.apps.publish.state import Record, Register
@@ -256,7 +257,7 @@ class Publisher:
         allowance = Allowance(self.file.budget, self.register, period)
         old = self.register.records().get(period.name)
         version = (self._day() or FIRST) if old is None else old.version
-        views = self.opening.versioned(period, version, allowance, again=again)
+        views = self.opening.versioned(period, version, allowance.terms, again=again)
         data = sources(views._node)[0]
         promise = data.ledger.known.promise
         priced = self.asked(views, promise)

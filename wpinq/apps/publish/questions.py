@@ -6,16 +6,17 @@ Every question is quoted first, so that all of a period are charged together or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from wpinq.aggregates.expected_noise import ExpectedNoise, expected_noise
-from wpinq.apps.publish.declared import Data, Question, amount
+from wpinq.apps.publish.answers import LOSS, Answered
+from wpinq.apps.publish.file.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection
@@ -30,41 +31,6 @@ if TYPE_CHECKING:
 
 LEVEL = Fraction(95, 100)
 """How often the errors that are shown hold."""
-
-LOSS = "_loss"
-"""Ends the name of a table that says how much was left out."""
-Ends: TypeAlias = "dict[str, tuple[pl.Series, pl.Series]]"
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The answer to one question.
-
-    Attributes:
-        tables: Cells and the ends of their intervals, by the name of the table.
-        abouts: What describes each table.
-        draw: Draws each table that can be drawn into a file.
-        keys: The columns that name the rows of each table; of one that is not there, `naming` says it.
-    """
-
-    tables: Mapping[str, tuple[pl.DataFrame, Ends]]
-    abouts: Mapping[str, dict[str, Any]]
-    draw: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
-    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def named(self, table: str) -> list[str]:
-        """The columns that name the rows of a table."""
-        cells, ends = self.tables[table]
-        return list(self.keys[table] if table in self.keys else naming(cells.schema, ends))
-
-
-def naming(schema: Mapping[str, pl.DataType], ends: Iterable[str]) -> list[str]:
-    """The columns of a table that name its rows, where all others are numbers with intervals, or fractions.
-
-    >>> naming({"page": pl.String(), "views": pl.Int64(), "share": pl.Float64()}, ["views"])
-    ['page']
-    """
-    return [name for name, kind in schema.items() if name not in set(ends) and not kind.is_float()]
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from msgspec import structs
 
 from wpinq.apps.publish import alerts
 from wpinq.apps.publish.budgets import Allowance, Funds, check, new_promise, said, unchanged
-from wpinq.apps.publish.declared import File
-from wpinq.apps.publish.following import Follower, ticks
-from wpinq.apps.publish.periods import Period, span, through
+from wpinq.apps.publish.file.declared import File
+from wpinq.apps.publish.file.periods import Period, span, through
+from wpinq.apps.publish.file.reading import decode, definition, named, read
 from wpinq.apps.publish.plan import Plan, Priced
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.publisher import Outcome, Publisher
-from wpinq.apps.publish.reading import decode, definition, named, read
 from wpinq.apps.publish.sinks import opened
+from wpinq.apps.publish.streams.following import Follower, ticks
 from wpinq.apps.publish.verifying import differences
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, WHOLE, Expected, takes
 from wpinq.core import RHO, Composition, Ledger, Promise

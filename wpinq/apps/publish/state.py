@@ -27,14 +27,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wpinq.core import Change, Ledger
-from wpinq.errors import LedgerError, WpinqError
+from wpinq.errors import BusyError, LedgerError
 
 PERIODS, REFUSALS, ALERTS = "periods", "refusals", "alerts"
 """The side tables: periods, why they were refused last, and what the curator was told; by release and name."""
-
-
-class BusyError(WpinqError):
-    """Another process is publishing over the same ledger; nothing was done."""
 
 
 @dataclass(frozen=True)

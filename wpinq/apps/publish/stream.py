@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from wpinq.apps.publish.declared import Data, File
+from wpinq.apps.publish.file.declared import Data, File
 from wpinq.core import Column, Kind, Ledger, Schema, declared_kinds
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.form import chosen
 
 if TYPE_CHECKING:
-    from wpinq.streaming.kafka import Topic
+    from wpinq.streaming.topic import Topic
 
 TOPIC = "kafka://"
 
@@ -41,7 +41,7 @@ def topic_of(data: Data) -> Topic | None:
     Raises:
         SourceError: It names none.
     """
-    from wpinq.streaming.kafka import from_url
+    from wpinq.streaming.topic import from_url
 
     return from_url(data.source) if data.source.startswith(TOPIC) else None
 
@@ -58,7 +58,7 @@ def schema_of(data: Data, home: Path) -> Schema:
         return Schema(tuple(Column(name, kind or Kind.TEXT) for name, kind in sent))
     if topic is None:
         return open_source(str(home / data.source), columns=data.columns, **data.form("table", "tz")).schema
-    from wpinq.streaming.messages import log_of
+    from wpinq.streaming.topic import log_of
 
     log = log_of(topic.form)
     arrived = {topic.arrived: Kind.INSTANT} if topic.arrived else {}

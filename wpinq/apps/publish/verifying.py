@@ -14,13 +14,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.publish.budgets import BEFORE
-from wpinq.apps.publish.edition import FACTS, REPORT
+from wpinq.apps.publish.evidence.edition import FACTS, REPORT
+from wpinq.apps.publish.evidence.report import plain
 from wpinq.apps.publish.price import Price
-from wpinq.apps.publish.report import plain
 from wpinq.errors import SourceError
 
 if TYPE_CHECKING:
-    from wpinq.apps.publish.periods import Period
+    from wpinq.apps.publish.file.periods import Period
     from wpinq.apps.publish.publisher import Publisher
     from wpinq.apps.publish.questions import Asked
     from wpinq.apps.publish.state import Record

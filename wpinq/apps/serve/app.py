@@ -27,32 +27,18 @@ from wpinq.apps.serve.catalogue import Catalogue
 from wpinq.apps.serve.config import Config
 from wpinq.apps.serve.connections import AT_ONCE, Room, bounded, raised
 from wpinq.apps.serve.measured import OBSERVING
-from wpinq.apps.serve.middleware import AGENTS, Door, Entrance
+from wpinq.apps.serve.middleware import AGENTS, Door
 from wpinq.apps.serve.operations import JSON, Site, description
 from wpinq.apps.serve.page.routes import pages
 from wpinq.apps.serve.questions import ASKING, MEASURING
 from wpinq.apps.serve.refusals import RefusedError, refused, respond
-from wpinq.apps.serve.rehearsal import Rehearsal
 from wpinq.apps.serve.releases import RELEASES
 from wpinq.apps.serve.tokens import Grant, Tokens
 from wpinq.apps.serve.turning import Turning
-from wpinq.apps.serve.work_queue import Desk
 from wpinq.tools.openmetrics import MEDIA, openmetrics
 
 OPERATIONS = (*OBSERVING, *ASKING, *MEASURING, *CURATING, *RELEASES)
 """All that can be asked."""
-
-
-def site_of(catalogue: Catalogue, tokens: Tokens) -> Site:
-    """What handlers share.
-
-    Args:
-        catalogue: What is served.
-        tokens: Who may ask.
-    """
-    limits = catalogue.config.limits
-    desk = Desk(limits.waiting, limits.held, limits.memory)
-    return Site(catalogue, tokens, desk, Entrance(tokens, catalogue.config), Rehearsal())
 
 
 def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
@@ -67,7 +53,7 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     async def openapi(_: Request) -> Response:
         return Response(content, media_type=JSON)
 
-    site, limits = site_of(catalogue, tokens), catalogue.config.limits
+    site, limits = Site.of(catalogue, tokens), catalogue.config.limits
     routes = [operation.route(site) for operation in OPERATIONS]
     agents = Agents(site, OPERATIONS) if catalogue.config.server.agents else None
     if agents is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq import Measurement
-from wpinq.apps.publish.owners import CALL, hop, unit_of
+from wpinq.apps.publish.file.owners import CALL, hop, unit_of
 from wpinq.apps.scripts.script import load, rehearsed
 from wpinq.apps.serve.config import NAME, Config, Protected
 from wpinq.core import Kind, Ledger, rendered, settle, sources

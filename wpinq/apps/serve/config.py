@@ -14,8 +14,8 @@ from typing import Annotated
 
 import msgspec
 
-from wpinq.apps.publish.declared import Number, Source
-from wpinq.apps.publish.reading import plain, refuse_nul
+from wpinq.apps.publish.file.declared import Number, Source
+from wpinq.apps.publish.file.reading import plain, refuse_nul
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
 

@@ -25,8 +25,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from wpinq.apps.publish.declared import File
-from wpinq.apps.publish.declared import Intake as Limits
+from wpinq.apps.publish.file.declared import File
+from wpinq.apps.publish.file.declared import Intake as Limits
 from wpinq.apps.publish.intake import Intake, Sent
 from wpinq.apps.serve.config import Server
 from wpinq.apps.serve.connections import AT_ONCE, Listener, Room, bounded, network, raised

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from fractions import Fraction
 
 from wpinq.apps.serve.agents import Inside
-from wpinq.apps.serve.app import OPERATIONS, site_of
 from wpinq.apps.serve.catalogue import Catalogue, opened
 from wpinq.apps.serve.config import Config
+from wpinq.apps.serve.operations import Operation, Site
 from wpinq.apps.serve.tokens import Grant, Tokens, insist_on_analyst
 from wpinq.apps.serve.turning import Turning
 from wpinq.core import Allowance
@@ -22,11 +22,12 @@ LOCAL = "local"
 
 
 @contextmanager
-def inside(config: Config, analyst: str, cap: Fraction | None) -> Iterator[Inside]:
+def inside(config: Config, operations: Sequence[Operation], analyst: str, cap: Fraction | None) -> Iterator[Inside]:
     """Open what a file says, and let one analyst ask it as a server would be asked, for as long as the block lasts.
 
     Args:
         config: The file of a server.
+        operations: All that can be asked.
         analyst: Whose cap it is, and whom the ledgers name.
         cap: What the analyst may spend of each budget, all in all; None leaves the cap that there is.
 
@@ -38,10 +39,10 @@ def inside(config: Config, analyst: str, cap: Fraction | None) -> Iterator[Insid
         catalogue = opened(config)
     if cap is not None:
         _cap(catalogue, analyst, cap)
-    site = site_of(catalogue, Tokens(catalogue.home / config.server.tokens))
+    site = Site.of(catalogue, Tokens(catalogue.home / config.server.tokens))
     grant = Grant(LOCAL, analyst, tuple(sorted(config.data)), dt.datetime.now(dt.UTC), NEVER)
     with site.rehearsal, Turning(site):
-        yield Inside(site, OPERATIONS, grant)
+        yield Inside(site, operations, grant)
 
 
 def _cap(catalogue: Catalogue, analyst: str, cap: Fraction) -> None:

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-import wpinq
 from wpinq import Measurement
 from wpinq.apps.remote.bins import bins_of
-from wpinq.apps.remote.wire import (
-    ColumnTold,
-    DataTold,
-    Described,
-    Fitted,
-    FitTold,
-    Listed,
-    Observe,
-    Observed,
-    Unit,
-    exact_text,
-)
+from wpinq.apps.remote.wire import DataTold, Fitted, FitTold, Listed, Observe, Observed
 from wpinq.apps.serve.catalogue import Catalogue, Served
+from wpinq.apps.serve.descriptions import columns, described, unit_of
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.work_queue import Charged
-from wpinq.core import LEVEL, Schema, biases, sources
+from wpinq.core import sources
 from wpinq.exact import exact
 
 BAND = 0.9
@@ -33,34 +22,6 @@ QUICK = 500
 """Bins that are answered on the spot; more are in a thread, so that others need not wait."""
 
 
-def described(served: Served) -> Described:
-    """What is told of a measurement before any bin is asked."""
-    made = served.measurement
-    cost = {"rho": exact_text(made.rho)} if made.rho else {"epsilon": exact_text(made.epsilon)}
-    cost |= {"delta": exact_text(made.quote.payment.delta)} if made.quote.payment.delta else {}
-    return Described(
-        name=served.name, data=served.data, meaning=served.meaning, columns=columns(made.node.schema),
-        mechanism=made.quote.mechanism.name, scale=float(made.scale), half_width=made.interval(LEVEL),
-        level=float(LEVEL), cost=cost, protects=made.key_owner.unit.protects, beside_noise=list(biases(made.node)),
-    )  # fmt: skip
-
-
-def columns(schema: Schema) -> list[ColumnTold]:
-    """The columns of a record."""
-    return [ColumnTold(name=column.name, type=column.kind.value) for column in schema]
-
-
-def _unit(unit: wpinq.Unit) -> Unit | None:
-    if unit.column is None:
-        return None
-    length, at = unit.period or (None, None)
-    return Unit(
-        column=unit.column, at_most=unit.at_most, per=dict([unit.per] if unit.per else []),
-        shared=unit.at_most is None and not unit.whole, period=None if length is None else str(length), at=at,
-        zone=unit.zone,
-    )  # fmt: skip
-
-
 async def measurements(call: Call[None]) -> Listed:
     """Measurements with their meaning, scale and cost, and data sets of which questions may be asked."""
     catalogue, mine = call.site.catalogue, set(call.grant.data)
@@ -68,7 +29,7 @@ async def measurements(call: Call[None]) -> Listed:
         measurements=[described(served) for served in catalogue.measured.values() if served.data in mine],
         data=[
             DataTold(name=name, columns=columns(data_set.views._node.schema), questions=data_set.file.questions,
-                     protects=data_set.protects, unit=_unit(sources(data_set.views._node)[0].unit))
+                     protects=data_set.protects, unit=unit_of(sources(data_set.views._node)[0].unit))
             for name, data_set in catalogue.data.items() if name in mine
         ],
         fits=[

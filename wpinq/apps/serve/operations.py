@@ -45,6 +45,13 @@ class Site:
     entrance: Entrance
     rehearsal: Rehearsal
 
+    @classmethod
+    def of(cls, catalogue: Catalogue, tokens: Tokens) -> Site:
+        """Of a catalogue, for whoever holds one of the tokens."""
+        limits = catalogue.config.limits
+        desk = Desk(limits.waiting, limits.held, limits.memory)
+        return cls(catalogue, tokens, desk, Entrance(tokens, catalogue.config), Rehearsal())
+
 
 @dataclass(frozen=True)
 class Call(Generic[B]):

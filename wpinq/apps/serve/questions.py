@@ -21,7 +21,7 @@ from wpinq.apps.remote.pricing import left, priced, priced_sql
 from wpinq.apps.remote.wire import Answered, Budget, Measured, Sql
 from wpinq.apps.serve.catalogue import Catalogue, Opened, Served
 from wpinq.apps.serve.config import Limits
-from wpinq.apps.serve.measured import described
+from wpinq.apps.serve.descriptions import described
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.plans import collection, insist_on_limits
 from wpinq.apps.serve.refusals import RefusedError
@@ -33,9 +33,9 @@ from wpinq.core import Allowance, ChargedQuery, commit, settle, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import Quoted, WrittenKeys, quoted
-from wpinq.query.clauses import named_tables
 from wpinq.query.contribution import rebounded
 from wpinq.query.explained import explains
+from wpinq.query.select.clauses import named_tables
 
 
 async def sql(call: Call[Sql]) -> Answered:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from wpinq.apps.publish.edition import restored
+from wpinq.apps.publish.evidence.edition import restored
+from wpinq.apps.publish.file.reading import read
 from wpinq.apps.publish.files import digest, found
-from wpinq.apps.publish.reading import read
 from wpinq.apps.publish.state import Record, Register
 from wpinq.apps.remote.admin import Content, Edition, Editions, Windows, WindowsAsked, WindowTold
 from wpinq.apps.serve.operations import Call, Operation

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from wpinq.core.noise.geometric import LARGEST, SMALLEST
-from wpinq.core.noise.threshold import power
 from wpinq.errors import PlanError
-from wpinq.exact import decimal
+from wpinq.exact import decimal, power
 
 if TYPE_CHECKING:
     from wpinq.core.noise import Mechanism

@@ -28,7 +28,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from wpinq.errors import PlanError
-from wpinq.exact import exp_bounds
+from wpinq.exact import exp_bounds, power
 
 if TYPE_CHECKING:
     from wpinq.core.noise import Mechanism
@@ -99,17 +99,6 @@ def any_bounds(chances: Iterable[tuple[Bounds, int]], bits: int) -> Bounds:
         low = low * power(unit - chance[1], trials, bits, up=False) >> bits
         high = -(-high * power(unit - chance[0], trials, bits, up=True) >> bits)
     return unit - high, unit - low
-
-
-def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
-    """Give (base / 2^bits)^exponent in units of 2^-bits, rounded down or up throughout."""
-    result = 1 << bits
-    while exponent:
-        if exponent & 1:
-            result = -(-result * base >> bits) if up else result * base >> bits
-        base = -(-base * base >> bits) if up else base * base >> bits
-        exponent >>= 1
-    return result
 
 
 def seen_bounds(

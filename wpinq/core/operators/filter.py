@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from wpinq.core.functions import Function, bind
+from wpinq.core.functions.bind import bind
+from wpinq.core.functions.function import Function
 from wpinq.core.plan.forms import Unary, Where
 from wpinq.core.plan.node import Builder, C, Node, Record
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.arguments import FLAG, WHOLE, require
-from wpinq.core.functions import bind_many
+from wpinq.core.functions.bind import bind_many
 from wpinq.core.functions.plain import COUNT, MAX_OUTPUTS, PLACE, Many
 from wpinq.core.operators.resolution import fit_resolution
 from wpinq.core.plan.forms import Linear

@@ -17,7 +17,7 @@ import polars as pl
 
 from wpinq.arguments import FLAG, MAPPING, NAMES, NOTHING, require
 from wpinq.core import kernels
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.kernels import Weights
 from wpinq.core.kernels.reservoirs import Codes, Numbers
 from wpinq.core.operators.keys import Extend, keyed

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from wpinq.arguments import WHOLE
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.operators.keys import both_keyed
 from wpinq.core.operators.look_up import look_up, mapped
 from wpinq.core.operators.map import Map

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from wpinq.core.functions import Function, bind
+from wpinq.core.functions.bind import bind
+from wpinq.core.functions.function import Function
 from wpinq.core.operators.resolution import common_resolution
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Node, Record, Source, read_by, steps

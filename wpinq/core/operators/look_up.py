@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from wpinq.core.functions import bind
+from wpinq.core.functions.bind import bind
 from wpinq.core.functions.rows import KEY, Rows, rows
 from wpinq.core.operators.filter import Filter
 from wpinq.core.operators.keys import Extend, keyed

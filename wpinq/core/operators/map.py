@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from wpinq.core.functions import Function, bind
-from wpinq.core.functions.function import OfRanges
+from wpinq.core.functions.bind import bind
+from wpinq.core.functions.function import Function, OfRanges
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Builder, C, Node, Record
 from wpinq.core.plan.shapes import Shape, Stateless

@@ -20,11 +20,12 @@ from typing import Self
 import numpy as np
 
 from wpinq.core.kernels.loops import kernel
-from wpinq.postprocess.graphs.chain import Chain, Target
+from wpinq.postprocess.graphs.chain import Chain
 from wpinq.postprocess.graphs.counts import Floats, Ints, buckets_of, shares
 from wpinq.postprocess.graphs.measured import BEYOND, PairMeasurements, degrees_of
 from wpinq.postprocess.graphs.pair_counts import UNIT, PairGraph, butterfly, cuts, joint, shared_in_all, sliced
 from wpinq.postprocess.graphs.synthetic import PairSummary, pairs_with_degrees
+from wpinq.postprocess.graphs.target import Target
 
 ROOM = 4
 """So many places of the table for each pair of right nodes in it, to begin with, and for each that a step can add."""

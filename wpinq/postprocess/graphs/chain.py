@@ -1,4 +1,4 @@
-"""What the chains of simple and of bipartite graphs share: the answers that they look for, and what a search asks."""
+"""What the chains of simple and of bipartite graphs share: what a search asks of them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from wpinq.errors import ExtraError
 from wpinq.postprocess.graphs.counts import Floats, Graph
 from wpinq.postprocess.graphs.pair_counts import PairGraph
 from wpinq.postprocess.graphs.synthetic import PairSummary, Summary, SyntheticGraph, SyntheticPairs
+from wpinq.postprocess.graphs.target import Target
 
 G = TypeVar("G", Graph, PairGraph)
 S = TypeVar("S", SyntheticGraph, SyntheticPairs)
@@ -26,30 +27,6 @@ def ready(call: str) -> None:
     """
     if kernels.LIB is None:
         raise ExtraError(f"{call}: there are no compiled kernels; install wpinq from a wheel, or with a C compiler.")
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """What counts should be, and what each unit is worth.
-
-    Attributes:
-        wanted: As many numbers as there are counts, in one row, joint degrees first.
-        weight: What a difference of one costs; 0 where nothing was asked.
-        slack: Within so much of the answer a difference costs less than that, its square (Huber's loss).
-        joint: How many of the counts are joint degrees of buckets.
-    """
-
-    wanted: Floats
-    weight: Floats
-    slack: Floats
-    joint: int
-
-    def times(self, factor: float, rest: bool = True) -> Target:
-        """The same answers, told more or less loudly; without the rest, those about joint degrees alone."""
-        weight = self.weight * factor
-        if not rest:
-            weight[self.joint :] = 0
-        return Target(self.wanted, weight, self.slack, self.joint)
 
 
 @dataclass(eq=False)

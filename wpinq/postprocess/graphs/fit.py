@@ -16,11 +16,12 @@ from wpinq.errors import PlanError
 from wpinq.html.parts import framed, pictured
 from wpinq.postprocess.degrees.synthesis.synthesize import SEED
 from wpinq.postprocess.graphs.bipartite import BipartiteChain
-from wpinq.postprocess.graphs.chain import Chain, S, Target, ready
+from wpinq.postprocess.graphs.chain import Chain, S, ready
 from wpinq.postprocess.graphs.counts import Floats
 from wpinq.postprocess.graphs.measured import Measurements, PairMeasurements
 from wpinq.postprocess.graphs.simple import SimpleChain
 from wpinq.postprocess.graphs.synthetic import PairSummary, Summary, SyntheticGraph, SyntheticPairs
+from wpinq.postprocess.graphs.target import Target
 from wpinq.progress import bar
 
 if TYPE_CHECKING:

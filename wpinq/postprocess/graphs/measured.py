@@ -24,8 +24,8 @@ import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.graphs.chain import Target
 from wpinq.postprocess.graphs.counts import NONE, Fine, Floats, Ints, buckets_of, shares
+from wpinq.postprocess.graphs.target import Target
 
 SHARPNESS = 200.0
 """What a unit of weight is worth, of the answer with the least noise. The likelihood itself would be worth 1/scale, and

@@ -119,6 +119,12 @@ def butterfly(slices: Ints, total: Ints, degrees: Ints, right: Floats) -> Floats
     return np.asarray((right * degrees[:, None]).T @ (slices / room[:, None]))
 
 
+def by_slice(graph: PairGraph, right: Floats, slices: int) -> Floats:
+    """The same of a graph, of its right nodes' shares in buckets."""
+    key, weight, _ = graph.shared()
+    return butterfly(sliced(key, weight, graph.rights, slices), shared_in_all(graph), graph.degrees[1], right)
+
+
 def shared_in_all(graph: PairGraph) -> Ints:
     """What each right node shares in all, in units: a left node with d pairs gives each of its own d - 1 shares."""
     each, total = (graph.degrees[0] - 1) * graph.share, np.zeros(graph.rights, np.int64)

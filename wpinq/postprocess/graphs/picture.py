@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from wpinq.html.numbers import beside_noise, whose
 from wpinq.postprocess.degrees.fit import Fit
-from wpinq.postprocess.graphs.bipartite import BipartiteChain
+from wpinq.postprocess.graphs import pair_counts
 from wpinq.postprocess.graphs.chain import S
 from wpinq.postprocess.graphs.counts import Fine, Floats, Ints, buckets_of, joint, middle, shares
-from wpinq.postprocess.graphs.measured import Measurements, Noisy, PairMeasurements, common
+from wpinq.postprocess.graphs.measured import BEYOND, Measurements, Noisy, PairMeasurements, common
 from wpinq.postprocess.graphs.synthetic import PairSummary, Summary
 from wpinq.postprocess.style import BAND, FAINT, FITTED, GRID, INK, NOISY, TRUE
 
@@ -108,12 +108,13 @@ def _pairs(measured: PairMeasurements, graphs: Drawn) -> Picture:
         degrees = {title: graph.degrees[side] for title, (graph, _) in graphs.items()}
         _degrees(panels[side], fit, degrees, graphs, f"{name} nodes")
     left, right = (max(buckets_of(graph.degrees[side]) for graph, _ in graphs.values()) for side in (0, 1))
-    size, rng = left * right, np.random.default_rng(0)
-    counts = {name: BipartiteChain(graph, rng, (left, right)).counts() for name, (graph, _) in graphs.items()}
-    slices = {name: weights[size:].reshape(right, -1).sum(axis=0) for name, weights in counts.items()}
+    slices, weights = {}, {}
+    for name, (graph, _) in graphs.items():
+        ours, theirs = (shares(degrees, many) for degrees, many in zip(graph.degrees, (left, right), strict=True))
+        slices[name] = pair_counts.by_slice(graph, theirs, right + BEYOND).sum(axis=0)
+        weights[name] = pair_counts.joint(graph, ours, theirs).ravel()
     _slices(panels[2], measured.butterflies, graphs, slices)
     values = None if measured.joint is None else _padded(measured.joint.values, (left, right)).ravel()
-    weights = {name: weights[:size] for name, weights in counts.items()}
     _cells(panels[3], values, measured.joint, weights, graphs)
     panels[3].set(xlabel=BY_FIT.format("pairs of buckets"), ylabel="weight of pairs")
     return picture

@@ -25,10 +25,11 @@ from typing import Self
 import numpy as np
 
 from wpinq.core.kernels.loops import kernel
-from wpinq.postprocess.graphs.chain import Chain, Target
+from wpinq.postprocess.graphs.chain import Chain
 from wpinq.postprocess.graphs.counts import Fine, Floats, Graph, Ints, buckets_of, intersected, joint, middle, shares
 from wpinq.postprocess.graphs.measured import Measurements, degrees_of
 from wpinq.postprocess.graphs.synthetic import Summary, with_degrees
+from wpinq.postprocess.graphs.target import Target
 
 ONE = 1 << 40
 """Of what paths weigh, in the chain."""

@@ -22,6 +22,7 @@ from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import FileReader, Files, ran
 from wpinq.sources.form import Columns
 from wpinq.sources.tables import arrays
+from wpinq.sources.tables.schemas import schema_of
 
 OF_TABLE = """system.main.lower(table_name) = system.main.lower(?) AND schema_name = system.main.current_schema()
 AND database_name = system.main.current_database()"""
@@ -73,7 +74,7 @@ class DuckDb:
         types = {field.name: field.type for field in schema}
         numbered = stored and "rowid" not in map(str.lower, native)  # else it is a column of the table
         fine = {name: type_ for name, type_ in native.items() if numbered and type_ in FINE}
-        return DuckDbReader(files, arrays.schema_of(types, schema.names, columns, str(self.path)), self, stored, fine)
+        return DuckDbReader(files, schema_of(types, schema.names, columns, str(self.path)), self, stored, fine)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from wpinq.errors import SourceError, needs
 from wpinq.sources.files import ran
 from wpinq.sources.form import Columns, declared
 from wpinq.sources.tables import arrays
+from wpinq.sources.tables.schemas import schema_of
 
 SCHEMES = ("postgresql", "postgres")
 TIMES = frozenset(["date", "timestamp", "timestamptz"])
@@ -95,7 +96,7 @@ class Postgres:
         import pyarrow as pa
 
         types = {item.name: item.type if native[item.name] in NATIVE else pa.string() for item in result}
-        schema = arrays.schema_of(types, result.names, columns, self.where)
+        schema = schema_of(types, result.names, columns, self.where)
         declared_kinds = {} if columns is None else declared(columns)
         numbers = {name for name, type_ in native.items() if type_ == "numeric" and declared_kinds.get(name) is None}
         kinds = (replace(column, kind=Kind.FLOAT) if column.name in numbers else column for column in schema)

@@ -22,12 +22,8 @@ from wpinq.core.records import kinds as values
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.core.records.text import parse_column, series, valid_text
-from wpinq.errors import SourceError
-from wpinq.sources.form import Columns, check_names, chosen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pyarrow as pa
 
 #: What a declared type may make of a column; a text may become anything.
@@ -36,34 +32,6 @@ CASTS = {
     (Kind.DATE, Kind.TIME), (Kind.INSTANT, Kind.TIME),
 }  # fmt: skip
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-
-
-def schema_of(types: Mapping[str, pa.DataType | None], names: list[str], columns: Columns, where: str) -> Schema:
-    """The schema of a table whose columns have public types; None is a column of Python objects.
-
-    Args:
-        types: The type of each name.
-        names: All names, to see whether one stands twice.
-        columns: What the caller declares.
-        where: The table, for messages.
-
-    Raises:
-        SourceError: A declared column is not there, or cannot have the declared type.
-    """
-    check_names(names, where)
-    kinds = {name: Kind.ANY if type_ is None else public_kind(type_) for name, type_ in types.items()}
-    for name in columns or ():
-        if name in kinds and kinds[name] is None:
-            raise SourceError(f"{where}: the column {name!r} is of type {types[name]}, which cannot be read.")
-    result = {name: kind for name, kind in kinds.items() if kind is not None}
-    schema = chosen(result, columns, where)
-    for column in schema:
-        if not compatible(types[column.name], column.kind):
-            native = types[column.name]
-            raise SourceError(
-                f"{where}: the column {column.name!r} is {native} and cannot be read as {column.kind.value}."
-            )
-    return schema
 
 
 def storage(type_: pa.DataType) -> pa.DataType:

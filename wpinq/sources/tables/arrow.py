@@ -17,6 +17,7 @@ from wpinq.errors import SourceError
 from wpinq.sources.files import ran
 from wpinq.sources.form import Columns, check_names
 from wpinq.sources.tables import arrays
+from wpinq.sources.tables.schemas import schema_of
 from wpinq.sources.tables.tuples import TupleReader, held_frames
 
 ROWS_PER_FRAME = 1 << 19  # rows of a frame
@@ -130,7 +131,7 @@ def open_table(table: Any, columns: Columns) -> TableReader:
     first: list[Any] = []
     with redacted():
         names, types = _types(table, first)
-    schema = arrays.schema_of(types, names, columns, WHERE)
+    schema = schema_of(types, names, columns, WHERE)
     again = _is_fixed(table) or _is_lazy(table) or _is_duckdb(table) or _is_dataset(table)
     return TableReader(schema, table, not again, [] if again else first)
 

@@ -14,7 +14,7 @@ from wpinq.core.records.schema import Schema
 from wpinq.sources.files import File, FileReader, Files, reading
 from wpinq.sources.form import Columns
 from wpinq.sources.tables import arrays
-from wpinq.sources.tables.parquet import columns_alike, decoding
+from wpinq.sources.tables.schemas import columns_alike, decoding
 
 
 @dataclass(frozen=True, slots=True)

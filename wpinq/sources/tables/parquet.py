@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -13,14 +12,14 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.core.records.reader import listed, wanted
+from wpinq.core.records.reader import wanted
 from wpinq.core.records.schema import Schema
 from wpinq.core.state.workers import cores
-from wpinq.errors import SourceError
-from wpinq.sources.files import File, FileReader, Files, reading
+from wpinq.sources.files import File, FileReader, Files
 from wpinq.sources.form import Columns, check_names, chosen
 from wpinq.sources.tables import arrays, decode
 from wpinq.sources.tables.arrow_schema import KEPT
+from wpinq.sources.tables.schemas import columns_alike, decoding
 
 ROWS_PER_FRAME = 1 << 19  # rows of a frame
 THREADED = 1 << 24  # bytes of files from which on threads decode what is to be proved
@@ -217,45 +216,6 @@ def _plain_alike(source: Files, footers: Sequence[Footer], columns: Columns) -> 
     check_names(list(kinds), source.given)
     schema = chosen(kinds, columns, source.given)
     return schema if all(arrays.fits(kinds[column.name], column.kind) for column in schema) else None
-
-
-def columns_alike(source: Files, schemas: Sequence[Any], columns: Columns) -> Schema:
-    """The columns of files of these Arrow schemas.
-
-    Raises:
-        SourceError: They differ, or columns are not declared well.
-    """
-    first = _columns(schemas[0])
-    for file, schema in zip(source.files, schemas, strict=True):
-        if _columns(schema) != first:
-            what = listed(f"{name}: {kind}" for name, kind in _columns(schema))
-            raise SourceError(f"{file.given}: its columns ({what}) are not those of the first file.")
-    types = {field.name: field.type for field in schemas[0]}
-    schema = arrays.schema_of(types, schemas[0].names, columns, source.given)
-    for file, other in zip(source.files, schemas, strict=True):
-        arrays.schema_of({field.name: field.type for field in other}, other.names, columns, file.given)
-    return schema
-
-
-@contextmanager
-def decoding(path: str, form: str = "a Parquet file") -> Iterator[None]:
-    """Turn errors of Arrow into one line that quotes nothing of a file of this form.
-
-    Raises:
-        SourceError: Instead of any error of reading or decoding.
-    """
-    import pyarrow as pa
-
-    try:
-        with reading(path):
-            yield
-    except pa.ArrowException:
-        raise SourceError(f"{path}: is not {form}, or is damaged.") from None
-
-
-def _columns(schema: Any) -> list[tuple[str, str]]:
-    kinds = [(field.name, arrays.public_kind(field.type)) for field in schema]
-    return [(name, "unknown" if kind is None else kind.value) for name, kind in kinds]
 
 
 def _starts(footer: Footer) -> list[int]:

@@ -25,6 +25,7 @@ from wpinq.errors import SourceError, installed
 from wpinq.sources.form import Columns
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.arrow import redacted
+from wpinq.sources.tables.schemas import schema_of
 
 WHERE = "the DataFrame of Spark"
 SUMS = "low long, high long, records long, size long"
@@ -123,7 +124,7 @@ def open_spark(table: Any, columns: Columns) -> SparkReader:
         names = list(table.columns)
     if not steady:
         raise SourceError(f"{WHERE}: it computes other rows each time, as rand() does; write it to a table first.")
-    return SparkReader(arrays.schema_of(types, names, columns, WHERE), table)
+    return SparkReader(schema_of(types, names, columns, WHERE), table)
 
 
 def frames(batches: Iterable[Any], schema: Schema) -> Iterator[pl.DataFrame]:

@@ -17,7 +17,7 @@ from wpinq.errors import SourceError
 from wpinq.sources.files import File, FileReader, Files, reading
 from wpinq.sources.form import ANEW, SEPARATORS, Columns, Form, check_names, chosen, named
 from wpinq.sources.text import grammar
-from wpinq.sources.text.grammar import END, Block, blocks, opened
+from wpinq.sources.text.grammar import END, Block, blocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,7 +164,7 @@ def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[in
     """Blocks of one file, which must stay as it is meanwhile."""
     file.check()
     done, last = 0 if start == origin else start, min(stop, file.size)
-    with reading(file.given), opened(file) as (stream, raw):
+    with reading(file.given), file.opened() as (stream, raw):
         for block in blocks(stream, origin, start, stop):
             if progress is not None:
                 progress(min(raw.tell(), last) - done)
@@ -178,7 +178,7 @@ def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[in
 def _header(file: File, delimiter: str, charset: str | None) -> tuple[tuple[str, ...], int]:
     """The names in the first line that is not blank, and where the next line begins; no names if there is no line."""
     line = b""
-    with reading(file.given), opened(file) as (stream, _):
+    with reading(file.given), file.opened() as (stream, _):
         origin = len(BOM) if stream.read(len(BOM)) == BOM else 0
         stream.seek(origin)
         while not line.strip(b"\r\n"):

@@ -15,13 +15,10 @@ would change how all later lines are read.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from wpinq.errors import InternalError
-from wpinq.sources.files import File
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,18 +32,6 @@ BLOCK = 1 << 22  # bytes read at a time, no more than LONGEST
 LONGEST = 1 << 26  # a longer line is ill-formed, so that no line can fill the memory
 TOO_LONG = b"\r \n"  # an ill-formed line that stands for a longer one
 END = 1 << 63
-
-
-@contextmanager
-def opened(file: File) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """A file's contents, unzipped if need be, and the file itself, whose position tells how far we are."""
-    with file.path.open("rb", buffering=0) if file.kept is None else file.kept.opened(file.size) as raw:
-        plain = cast("BinaryIO", raw)
-        if not file.zipped:
-            yield plain, plain
-            return
-        with gzip.GzipFile(fileobj=plain) as unzipped:
-            yield cast("BinaryIO", unzipped), plain
 
 
 def blocks(stream: BinaryIO, origin: int, start: int, stop: int = END) -> Iterator[Block]:

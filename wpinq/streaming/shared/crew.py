@@ -13,10 +13,10 @@ from typing import Any
 from wpinq.core.engines.shuffle.crew import environment, share
 from wpinq.errors import PlanError
 from wpinq.sources.form import Words
-from wpinq.streaming.kafka import Topic
 from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.leases import SECONDS
 from wpinq.streaming.shared.sources import check, told
+from wpinq.streaming.topic import Topic
 
 EVERY = 1.0
 LONGEST = 10.0

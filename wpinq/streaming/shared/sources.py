@@ -18,7 +18,8 @@ import polars as pl
 from wpinq.core.records.schema import Schema
 from wpinq.sources.form import Words
 from wpinq.streaming.file_tail import Growing
-from wpinq.streaming.kafka import Followed, Topic, check_columns
+from wpinq.streaming.kafka import Followed
+from wpinq.streaming.topic import Topic, check_columns
 
 
 class Source(Protocol):

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from wpinq.errors import SourceError, needs
-from wpinq.streaming.kafka import from_url
 from wpinq.streaming.sinks.sink import Release
+from wpinq.streaming.topic import from_url
 
 TIMEOUT = 10.0
 """Seconds in which the broker must acknowledge an epoch."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.core.noise.counting_tree import TreeNode, parts, segment, segment_of
-from wpinq.streaming import live
+from wpinq.streaming.source import live
 from wpinq.testing.checks.result import Result, judged
 
 BINS = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wpinq.apps.publish.declared import Sink
+from wpinq.apps.publish.file.declared import Sink
 from wpinq.apps.publish.sinks.directory import Directory
 from wpinq.apps.publish.sinks.place import Edition, Place
 from wpinq.apps.publish.sinks.postgres import PostgresTables

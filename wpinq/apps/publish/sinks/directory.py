@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.files import found, put
-from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
 from wpinq.errors import SourceError
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.periods import Period
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
 from wpinq.apps.publish.sinks.rows import DONE, column_of, dated, digest_of, named
 from wpinq.errors import SourceError, needs

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import polars as pl
 
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
 
 DONE = ("wpinq_published", "release TEXT, period TEXT, digest TEXT, PRIMARY KEY (release, period)")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wpinq.apps.publish.edition import FACTS, restored
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.evidence.edition import FACTS, restored
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
 from wpinq.core import LEVEL, PURE
 from wpinq.errors import SourceError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
 from wpinq.apps.publish.sinks.rows import DONE, column_of, dated, digest_of, named
 from wpinq.errors import SourceError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup, escape
 
-from wpinq.apps.publish.curves import short
+from wpinq.apps.publish.evidence.curves import short
 
 Curve = Sequence[float | int | None]
 

@@ -29,7 +29,8 @@ from typing import get_args, get_type_hints
 import polars as pl
 
 from wpinq.arguments import MAPPING, NAME, NOTHING, require
-from wpinq.core.functions import Function, bind
+from wpinq.core.functions.bind import bind
+from wpinq.core.functions.function import Function
 from wpinq.core.operators.contribution.unit_key import UnitKey
 from wpinq.core.operators.filter import Filter
 from wpinq.core.plan.forms import Linear

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.core.kernels.loops import compiled
-from wpinq.postprocess.degrees.path import Ints
 
+Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 ForwardSums = tuple[Floats, Floats, Floats]

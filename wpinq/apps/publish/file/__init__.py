@@ -1,0 +1,1 @@
+"""The release file: what it may say, and how it is read."""

@@ -1,0 +1,84 @@
+"""Schemas of tables of Arrow: types are public, and files that are read as one table have the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from wpinq.core.records.reader import listed
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.errors import SourceError
+from wpinq.sources.files import Files, reading
+from wpinq.sources.form import Columns, check_names, chosen
+from wpinq.sources.tables.arrays import compatible, public_kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def schema_of(types: Mapping[str, pa.DataType | None], names: list[str], columns: Columns, where: str) -> Schema:
+    """The schema of a table whose columns have public types; None is a column of Python objects.
+
+    Args:
+        types: The type of each name.
+        names: All names, to see whether one stands twice.
+        columns: What the caller declares.
+        where: The table, for messages.
+
+    Raises:
+        SourceError: A declared column is not there, or cannot have the declared type.
+    """
+    check_names(names, where)
+    kinds = {name: Kind.ANY if type_ is None else public_kind(type_) for name, type_ in types.items()}
+    for name in columns or ():
+        if name in kinds and kinds[name] is None:
+            raise SourceError(f"{where}: the column {name!r} is of type {types[name]}, which cannot be read.")
+    result = {name: kind for name, kind in kinds.items() if kind is not None}
+    schema = chosen(result, columns, where)
+    for column in schema:
+        if not compatible(types[column.name], column.kind):
+            native = types[column.name]
+            raise SourceError(
+                f"{where}: the column {column.name!r} is {native} and cannot be read as {column.kind.value}."
+            )
+    return schema
+
+
+def columns_alike(source: Files, schemas: Sequence[Any], columns: Columns) -> Schema:
+    """The columns of files of these Arrow schemas.
+
+    Raises:
+        SourceError: They differ, or columns are not declared well.
+    """
+    first = _columns(schemas[0])
+    for file, schema in zip(source.files, schemas, strict=True):
+        if _columns(schema) != first:
+            what = listed(f"{name}: {kind}" for name, kind in _columns(schema))
+            raise SourceError(f"{file.given}: its columns ({what}) are not those of the first file.")
+    types = {field.name: field.type for field in schemas[0]}
+    schema = schema_of(types, schemas[0].names, columns, source.given)
+    for file, other in zip(source.files, schemas, strict=True):
+        schema_of({field.name: field.type for field in other}, other.names, columns, file.given)
+    return schema
+
+
+def _columns(schema: Any) -> list[tuple[str, str]]:
+    kinds = [(field.name, public_kind(field.type)) for field in schema]
+    return [(name, "unknown" if kind is None else kind.value) for name, kind in kinds]
+
+
+@contextmanager
+def decoding(path: str, form: str = "a Parquet file") -> Iterator[None]:
+    """Turn errors of Arrow into one line that quotes nothing of a file of this form.
+
+    Raises:
+        SourceError: Instead of any error of reading or decoding.
+    """
+    import pyarrow as pa
+
+    try:
+        with reading(path):
+            yield
+    except pa.ArrowException:
+        raise SourceError(f"{path}: is not {form}, or is damaged.") from None

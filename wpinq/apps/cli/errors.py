@@ -82,8 +82,14 @@ def printable(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print one line on standard error."""
-    typer.echo(f"wpinq: {one_line(text)}", err=True)
+    """Print one line on standard error, with the name of the program."""
+    note(f"wpinq: {one_line(text)}")
+
+
+def note(text: str) -> None:
+    """Print text on standard error; where it cannot be written, it is dropped, and all else goes on."""
+    with suppress(OSError):
+        typer.echo(text, err=True)
 
 
 def _silent() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 from importlib import import_module
+from typing import TextIO
 
 BAR_DELAY = 2.0
 """Seconds before a bar appears."""
@@ -23,7 +24,7 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
     Yields:
         A function to call with the progress since the last call, or None where nobody would see it.
     """
-    kind = _Cell if notebook() else _Bar if sys.stderr.isatty() else None
+    kind = _Cell if notebook() else _Bar if terminal(sys.stderr) else None
     if kind is None or not total:
         yield None
         return
@@ -32,6 +33,11 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
         yield shown.update
     finally:
         shown.close()
+
+
+def terminal(stream: TextIO | None) -> bool:
+    """Whether a standard stream is a terminal. Where the process has none, it is None, or closed."""
+    return stream is not None and not stream.closed and stream.isatty()
 
 
 class _Bar:

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from wpinq.apps.cli.process import STOPPED
+from wpinq.apps.cli.process import STOPPED, hold_standard
 
 YOUNG = 200_000
 """Objects that a command makes before they are looked through: its modules make nearly all, and none is garbage."""
@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is not None:
         return _run(arguments)
+    hold_standard()
     gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
     atexit.register(gc.freeze)  # the process is this command and no more: at its end nothing is looked through
     try:

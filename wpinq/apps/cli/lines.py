@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import typer
 
 
@@ -20,5 +22,11 @@ def one_line(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print one line on standard error."""
-    typer.echo(f"wpinq: {one_line(text)}", err=True)
+    """Print one line on standard error, with the name of the program."""
+    note(f"wpinq: {one_line(text)}")
+
+
+def note(text: str) -> None:
+    """Print text on standard error; where it cannot be written, it is dropped, and all else goes on."""
+    with suppress(OSError):
+        typer.echo(text, err=True)

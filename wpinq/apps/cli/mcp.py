@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wpinq.apps.cli.process import at_once, why
+from wpinq.apps.cli.process import at_once, check_input, why
 from wpinq.errors import PlanError, needs
 from wpinq.exact import exact
 
@@ -67,6 +67,7 @@ def mcp(
     it is charged.
     """
     needs("mcp", "wpinq mcp")
+    check_input()
     bound = None if most is None else exact(most, "--most")
     if config is None:
         if analyst is not None or cap is not None:

@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,6 +42,32 @@ _WHY = {
 }
 
 
+def hold_standard() -> None:
+    """Keep the numbers of the standard streams from files: what goes to standard error would be written into a ledger.
+
+    An input or output that was closed stays closed to Python, and is refused where it is needed. Lines for a standard
+    error that was closed are dropped. Where another process wants none of them to be waited for, they are waited for: a
+    line that comes later is no end, and an answer that is paid for is written whole.
+    """
+    for descriptor in range(3):
+        try:
+            os.set_blocking(descriptor, True)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  for as long as the process lives
+
+
+def check_input() -> None:
+    """Refuse to begin where lines are to be read that cannot come.
+
+    Raises:
+        SourceError: Standard input is closed. Of a directory Python itself says so, and ends.
+    """
+    if sys.stdin is None:
+        raise SourceError("standard input is closed; give it lines, or /dev/null for none.")
+
+
 def check_room() -> None:
     """Refuse to begin with limits that nothing can be done with, or where the answer could not be shown.
 
@@ -52,7 +79,7 @@ def check_room() -> None:
         if soft != resource.RLIM_INFINITY and soft < least:
             raise SourceError(f"{option} {soft // unit} is too low: a command needs {least // unit} {what}.")
     try:
-        state, mode = os.fstat(1), _mode(1)
+        state, mode = os.fstat(1 if sys.stdout is not None else -1), _mode(1)
         full = state.st_rdev == FULL if stat.S_ISCHR(state.st_mode) else (
             stat.S_ISREG(state.st_mode) and os.fstatvfs(1).f_bavail == 0
         )  # fmt: skip

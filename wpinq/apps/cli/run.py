@@ -13,6 +13,7 @@ import typer
 from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.bins import GRAMMAR, ask, reading_note
 from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.lines import note
 from wpinq.apps.cli.outputs import check_outputs, write_json
 from wpinq.apps.cli.stream import Stream, streams
 from wpinq.apps.scripts.recover import recovering
@@ -225,8 +226,8 @@ def _show(
     typer.echo(protects_line(next(iter(measurements.values())).node))
     for name, bins in questions.items():
         half = measurements[name].interval(LEVEL)
-        if note := reading_note(bins, measurements[name].node.schema):
-            typer.echo(note, err=True)
+        if reading := reading_note(bins, measurements[name].node.schema):
+            note(reading)
         typer.echo(f"\n{name}: " + "\n".join(noise_lines(measurements[name])))
         for item, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
             typer.echo(f"  {written(item)}  {released(value, half)}")

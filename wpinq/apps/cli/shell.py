@@ -17,7 +17,7 @@ from wpinq.apps.cli import arguments, options, questions
 from wpinq.apps.cli.errors import BAD, message_of
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.lines import say
-from wpinq.apps.cli.process import interruptible
+from wpinq.apps.cli.process import check_input, interruptible
 from wpinq.apps.scripts.script import find, load
 from wpinq.errors import WpinqError, lacking
 
@@ -40,6 +40,7 @@ def shell(dataflow: options.DataflowName, data: Input, *, budget: options.Budget
     from wpinq.apps.cli.commands import Commands
     from wpinq.apps.cli.run import begin, of_script
 
+    check_input()
     opened: list[Collection] = []
 
     def remembered(views: Collection) -> Collection:

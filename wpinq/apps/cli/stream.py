@@ -21,10 +21,10 @@ from fractions import Fraction
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from wpinq.apps.cli.lines import say
-from wpinq.apps.cli.process import interruptible
+from wpinq.apps.cli.process import check_input, interruptible, why
 from wpinq.apps.scripts.script import Dataflow, Rehearsal, rehearsed
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
@@ -180,7 +180,7 @@ class Stream:
 
         Raises:
             PlanError: There is no budget, or no ledger to go on with.
-            SourceError: The broker of a topic does not answer.
+            SourceError: The broker of a topic does not answer, or standard input cannot be read.
         """
         from wpinq.streaming.kafka import reach
         from wpinq.streaming.source import live
@@ -194,6 +194,8 @@ class Stream:
         self._refuse_workers()
         if (topic := self.topic) is not None:
             reach(topic)
+        if self.data.source == LINES:
+            check_input()
         return live(
             self.kinds(), ledger=ledger, name=self.data.name or name,
             lateness=dt.timedelta(seconds=self.lateness), unit=self.data.unit, where=self.data.where,
@@ -275,7 +277,7 @@ class Stream:
     def feed(self, views: Live) -> Callable[[], bool]:
         """What sends the records of one epoch, and tells whether more can come."""
         if self.data.source == LINES:
-            blocks: queue.Queue[bytes | None] = queue.Queue(WAITING)
+            blocks: Blocks = queue.Queue(WAITING)
             threading.Thread(target=_read, args=(sys.stdin.buffer, blocks), name="wpinq reads", daemon=True).start()
             return partial(_take, views, blocks, self, self.lines())
         return partial(_look, views, self.topic or self.data.source, self)
@@ -293,7 +295,11 @@ def _look(views: Live, source: Topic | str, stream: Stream) -> bool:
     return not ends
 
 
-def _take(views: Live, blocks: queue.Queue[bytes | None], stream: Stream, lines: TextReader) -> bool:
+Blocks: TypeAlias = "queue.Queue[bytes | OSError | None]"
+"""Whole lines, why no more can be read, and the end."""
+
+
+def _take(views: Live, blocks: Blocks, stream: Stream, lines: TextReader) -> bool:
     """Send lines as they come, until it is time to close the epoch or there are no more."""
     end = time.monotonic() + stream.every
     while (left := end - time.monotonic()) > 0 and not stream.stop.is_set():
@@ -304,19 +310,24 @@ def _take(views: Live, blocks: queue.Queue[bytes | None], stream: Stream, lines:
             continue
         if block is None:
             return False
+        if isinstance(block, OSError):
+            raise SourceError(f"standard input cannot be read: {why(block)}")
         _send(views, block, lines)
     return not stream.stop.is_set()
 
 
-def _read(lines: BinaryIO, blocks: queue.Queue[bytes | None]) -> None:
+def _read(lines: BinaryIO, blocks: Blocks) -> None:
     """Whole lines as they come, from a thread of its own, since a pipe may be silent for long."""
     rest = b""
     raw = getattr(lines, "raw", lines)  # a buffer is locked while it waits, and an interrupted process cannot end then
-    while data := raw.read(BLOCK):
-        whole = (rest + data).rfind(b"\n") + 1
-        block, rest = (rest + data)[:whole], (rest + data)[whole:]
-        if block:
-            blocks.put(block)
+    try:
+        while data := raw.read(BLOCK):
+            whole = (rest + data).rfind(b"\n") + 1
+            block, rest = (rest + data)[:whole], (rest + data)[whole:]
+            if block:
+                blocks.put(block)
+    except OSError as error:
+        blocks.put(error)
     if rest:
         blocks.put(rest + b"\n")
     blocks.put(None)

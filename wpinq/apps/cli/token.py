@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wpinq.apps.cli.lines import note
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, exact
 
@@ -79,7 +80,7 @@ def _tell(token: str, grant: Grant, caps: str = "") -> None:
     """Print a token, which nobody can tell again."""
     typer.echo(token)
     what = ", ".join(grant.data)
-    typer.echo(f"{grant.id}: {grant.analyst}, {what}{caps}, until {grant.expires:%Y-%m-%d}.", err=True)
+    note(f"{grant.id}: {grant.analyst}, {what}{caps}, until {grant.expires:%Y-%m-%d}.")
 
 
 @app.command("list")

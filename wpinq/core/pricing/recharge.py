@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from wpinq.core.ledger.versions import name_of
 from wpinq.core.plan.node import fingerprints
 from wpinq.errors import BudgetError, PlanError
-from wpinq.progress import notebook
+from wpinq.progress import notebook, terminal
 
 if TYPE_CHECKING:
     from wpinq.core.pricing.quote import Quote
@@ -74,7 +74,7 @@ def _agreed(what: str) -> bool:
 
 def reply(question: str) -> str:
     """Ask at a terminal or in a notebook; an empty text where nobody can be asked."""
-    if not (notebook() or (sys.stdin.isatty() and sys.stderr.isatty())):
+    if not (notebook() or (terminal(sys.stdin) and terminal(sys.stderr))):
         return ""
     sys.stderr.write(question)
     sys.stderr.flush()

@@ -320,6 +320,9 @@ class Accountant:
             charge: The charge.
             after: What is spent with it.
         """
+        capped = charge.analyst in self.caps or charge.analyst in self.delta_caps
+        if not capped and after.delta <= self.promise.failing and self.promise.holds(after):
+            return
         where, costs = f"of data set {self.name!r}", after.since(self.spent)
         if after.delta > self.promise.failing:
             delta = f"costs delta {decimal(after.delta - self.spent.delta)}, {decimal(self.left_delta)} is left {where}"

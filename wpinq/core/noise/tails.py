@@ -73,16 +73,14 @@ def half_width_of_sum(parts: Sequence[tuple[Floats, float]], rest: float) -> flo
     """
     nonzero = [(np.abs(weights[weights != 0]), scale) for weights, scale in parts]
     most = 1 / max((float(weights.max()) * scale for weights, scale in nonzero if len(weights)), default=1.0)
-    best = math.inf
-    for x in most * np.arange(1, 100) / 100:
-        moments = math.log(2 / rest)
-        for weights, scale in nonzero:
-            each, often = np.unique(weights, return_counts=True)
-            r = 1 / scale
-            logs = 2 * math.log(-math.expm1(-r)) - np.log(-np.expm1(x * each - r)) - np.log(-np.expm1(-x * each - r))
-            moments += float(np.sum(logs * often))
-        best = min(best, moments / float(x))
-    return best
+    x = most * np.arange(1, 100) / 100
+    moments = np.full(len(x), math.log(2 / rest))
+    for weights, scale in nonzero:
+        each, often = np.unique(weights, return_counts=True)
+        r, moved = 1 / scale, x[:, np.newaxis] * each
+        logs = 2 * math.log(-math.expm1(-r)) - np.log(-np.expm1(moved - r)) - np.log(-np.expm1(-moved - r))
+        moments += np.sum(logs * often, axis=1)
+    return float((moments / x).min())
 
 
 def log_moments(scales: Sequence[float]) -> tuple[Floats, Floats]:

@@ -160,7 +160,7 @@ RULES = {
     "24": Plant("rule 24", "a charge has the bound left out", f"{PRICING}quote.py",
                 "Cost(move / scale, Fraction(0), parts, times=times, curve=curve)",
                 "Cost(move / (data.unit.bound or 1) / scale, Fraction(0), parts, times=times, curve=curve)", "tests/operators/test_units_people.py"),
-    "25": Plant("rule 25", "the smallest part of a group counts", "wpinq/core/ledger/cost.py",
+    "25": Plant("rule 25", "the smallest part of a group counts", "wpinq/core/ledger/sums/cost.py",
                 "            growth = max(amount - largest, ZERO)", "            growth = min(max(amount - largest, ZERO), ZERO)",
                 "tests/ledger/test_cost.py::test_total_is_the_recursion"),
     "26": Plant("rule 26", "a person's records are ranked without the secret", f"{OPERATORS}contribution/sample.py",
@@ -217,7 +217,7 @@ RULES = {
     "46": Plant("rule 46", "a rejected round has its words again", "wpinq/core/noise/gaussian.py",
                 "drawn, state = words.pair(rows, number(turn))", "drawn, state = words.pair(rows, number(0))",
                 "tests/noise/test_gaussian.py::test_the_work_depends_on_the_words_alone"),
-    "47": Plant("rule 47", "where divergences are kept, every charge fits", "wpinq/core/ledger/privacy_filter.py",
+    "47": Plant("rule 47", "where divergences are kept, every charge fits", "wpinq/core/ledger/sums/privacy_filter.py",
                 "        return pure or (spent.curves and spent.divergence <= self.limit)", "        return pure or spent.curves",
                 "tests/ledger/test_promise.py::test_no_ledger_forgets_a_charge_or_admits_beyond_both_sums"),
 }  # fmt: skip

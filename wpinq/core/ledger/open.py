@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wpinq.core.ledger import chain
-from wpinq.core.ledger.accountant import Accountant
 from wpinq.core.ledger.address import address_of
 from wpinq.core.ledger.chain import RefusedError
-from wpinq.core.ledger.cost import ALLOWED
-from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.store import MemoryStore, Store
+from wpinq.core.ledger.sums.accountant import Accountant
+from wpinq.core.ledger.sums.cost import ALLOWED
+from wpinq.core.ledger.sums.privacy_filter import PURE, RENYI, RHO, Promise
 from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive
 

@@ -14,7 +14,7 @@ from wpinq.collection import Collection
 from wpinq.core.engines.job import Engine
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Asked, Ledger
-from wpinq.core.ledger.address import ledger_path
+from wpinq.core.ledger.stores.address import ledger_path
 from wpinq.core.ledger.versions import named, printable, rendered
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source

@@ -213,7 +213,7 @@ def test_killed_before_the_head_is_written_the_act_counts_whole(charges: int, ke
 
 def test_a_database_of_the_past_is_refused_by_who_saw_more(in_database: pathlib.Path, url: str) -> None:
     psycopg = pytest.importorskip("psycopg")
-    from wpinq.core.ledger.address import Address
+    from wpinq.core.ledger.stores.address import Address
 
     ledger, schema = make(in_database), Address.read(url).schema
     ledger.change(Change("periods", "a", "1"))

@@ -14,7 +14,7 @@ import pytest
 from depth import DEEP, deeper, often, thin
 
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, charge_all, replay, transaction
-from wpinq.core.ledger.file import FileStore
+from wpinq.core.ledger.stores.file import FileStore
 from wpinq.core.ledger.sums import accountant
 from wpinq.core.ledger.sums.renyi import rate
 from wpinq.errors import BudgetError

@@ -193,7 +193,7 @@ RULES = {
                 f"{CONTINUAL}test_rule_36_every_segment_there_will_ever_be_spends_epsilon_and_no_more"),
     "37": Plant("rule 37", "an engine knows the noise", "wpinq/core/engines/job.py",
                 "from wpinq.core.state.histogram import Histogram", "import wpinq.core.noise\nfrom wpinq.core.state.histogram import Histogram", "tests/house/test_layers.py"),
-    "38": Plant("rule 38", "a row is committed after the head", "wpinq/core/ledger/file.py",
+    "38": Plant("rule 38", "a row is committed after the head", "wpinq/core/ledger/stores/file.py",
                 "        self._connection.execute(\"COMMIT\")\n        self.adopt(head)\n", "        self.adopt(head)\n        self._connection.execute(\"COMMIT\")\n",
                 "tests/ledger/test_damage.py"),
     "39": Plant("rule 39", "rows that were taken away are not missed", "wpinq/core/ledger/chain.py",
@@ -222,14 +222,14 @@ RULES = {
                 "tests/ledger/test_promise.py::test_no_ledger_forgets_a_charge_or_admits_beyond_both_sums"),
 }  # fmt: skip
 
-POSTGRES, DATABASE = "wpinq/core/ledger/postgres.py", "tests/ledger/test_postgres"
+POSTGRES, DATABASE = "wpinq/core/ledger/stores/postgres.py", "tests/ledger/test_postgres"
 STORES = {
     "no lock": Plant("store", "the head is read without a lock", POSTGRES, ".head FOR UPDATE", ".head", f"{DATABASE}.py"),
     "no turn": Plant("store", "a thread goes on while another one settles what it has committed", POSTGRES,
                      "with self._trouble(), self._turn():", "with self._trouble():", f"{DATABASE}.py"),
     "no anchor": Plant("store", "what this client has seen is not compared", POSTGRES,
                        "                self._anchor.check(pages, secret, seen)\n", "", f"{DATABASE}_damage.py"),
-    "anchor back": Plant("store", "an anchor goes back", "wpinq/core/ledger/anchor.py",
+    "anchor back": Plant("store", "an anchor goes back", "wpinq/core/ledger/stores/anchor.py",
                          "seen is None or (head.number, head.turn) > (seen.number, seen.turn)", "True", f"{DATABASE}_damage.py"),
     "anchor first": Plant("store", "the anchor is ahead of the database", POSTGRES,
                           "        _commit(self._connection)\n        self._anchor.keep(head)\n\n    def adopt",
@@ -243,9 +243,9 @@ STORES = {
                   "            self._open = False\n            self._connection.execute(\"ROLLBACK\")\n", f"{DATABASE}_servers.py"),
     "adopted": Plant("store", "a head that is behind is adopted", POSTGRES, "        raise RefusedError(_BEHIND)", "        self._head = head",
                      f"{DATABASE}_damage.py"),
-    "asynchronous": Plant("store", "a standby that does not confirm is none", "wpinq/core/ledger/server.py",
+    "asynchronous": Plant("store", "a standby that does not confirm is none", "wpinq/core/ledger/stores/server.py",
                           "sync_state NOT IN ('sync', 'quorum')", "sync_state NOT IN ('sync', 'quorum', 'async')", f"{DATABASE}_servers.py"),
-    "triggers": Plant("store", "triggers are not looked at", "wpinq/core/ledger/server.py",
+    "triggers": Plant("store", "triggers are not looked at", "wpinq/core/ledger/stores/server.py",
                       "WHERE t.tgrelid = c.oid AND NOT t.tgisinternal", "WHERE false", f"{DATABASE}_damage.py"),
     "table edited": Plant("store", "a side table is read whatever its digest says", "wpinq/core/ledger/side.py",
                           "        if digest is not None and not compare_digest(", "        if False and not compare_digest(", f"{LEDGER}test_side.py"),

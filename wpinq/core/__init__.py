@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from wpinq.core.functions.tree import question_size, total_size
     from wpinq.core.ledger.budget import Allowance
     from wpinq.core.ledger.chain import Change
-    from wpinq.core.ledger.file import ENDS
     from wpinq.core.ledger.ledger import Ledger
     from wpinq.core.ledger.open import Asked
+    from wpinq.core.ledger.stores.file import ENDS
     from wpinq.core.ledger.sums.accountant import Entry
     from wpinq.core.ledger.sums.cost import Charge, Composition, write_amount
     from wpinq.core.ledger.sums.privacy_filter import PURE, RENYI, RHO, Promise
@@ -65,7 +65,7 @@ _HOMES = {
     "core.ledger.budget": "Allowance",
     "core.ledger.chain": "Change",
     "core.ledger.sums.cost": "Charge Composition write_amount",
-    "core.ledger.file": "ENDS",
+    "core.ledger.stores.file": "ENDS",
     "core.ledger.ledger": "Ledger",
     "core.ledger.open": "Asked",
     "core.ledger.sums.privacy_filter": "PURE Promise RENYI RHO",

@@ -19,7 +19,7 @@ from wpinq.core.ledger import chain
 from wpinq.core.ledger.chain import RefusedError, Row
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.side import Turn
-from wpinq.core.ledger.store import Pages
+from wpinq.core.ledger.stores.store import Pages
 from wpinq.core.ledger.sums.accountant import Accountant, Entry
 from wpinq.core.ledger.sums.checkpoint import EVERY, digest
 from wpinq.errors import WpinqError

@@ -22,7 +22,7 @@ from wpinq.core.ledger.chain import Change, RefusedError, Row
 from wpinq.core.ledger.replay import caught_up, replayed
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.side import MEANWHILE, SideTable, Turn
-from wpinq.core.ledger.store import Pages
+from wpinq.core.ledger.stores.store import Pages
 from wpinq.core.ledger.sums.accountant import Accountant, Entry
 from wpinq.core.ledger.sums.checkpoint import EVERY
 from wpinq.core.ledger.sums.cost import ZERO, Charge, Composition, key, write_amount

@@ -31,7 +31,7 @@ from pathlib import Path
 from wpinq.core.ledger import chain
 from wpinq.core.ledger.chain import Change, Head, RefusedError, Row, of_rows
 from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, in_note, noted, trouble
+from wpinq.core.ledger.stores.store import LOCK_TIMEOUT, Pages, in_note, noted, trouble
 from wpinq.core.records.fields import encode
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"

@@ -28,7 +28,7 @@ from wpinq.sources.form import Words, declared_form
 
 if TYPE_CHECKING:
     from wpinq.core.ledger.budget import Budget
-    from wpinq.core.ledger.secret import Secret
+    from wpinq.core.ledger.rows.secret import Secret
     from wpinq.core.operators.contribution.preprocess import Before
     from wpinq.core.records.reader import Reader
     from wpinq.core.records.schema import Schema

@@ -13,7 +13,7 @@ import pytest
 from depth import deeper, often, thin
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.ledger.sums.cost import Composition, costs_of
 from wpinq.core.ledger.sums.renyi import rate
 from wpinq.core.measurements.continual import EveryEpoch

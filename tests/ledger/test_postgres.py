@@ -16,7 +16,7 @@ from ledger import test_begin, test_ledger, test_together
 from ledger.files import killed_while_made
 
 from wpinq.core.ledger import Change, Charge, Cost, Ledger, charge_all
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.ledger.stores.address import Address, ledger_path
 from wpinq.errors import BudgetError, ExtraError, LedgerError
 

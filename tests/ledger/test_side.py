@@ -190,7 +190,8 @@ def test_a_copy_of_everything_is_noticed_by_who_runs(kept: tuple[Path, Ledger], 
 KILLED = """
 import os, pathlib, signal, sys
 from fractions import Fraction
-from wpinq.core.ledger import Change, Charge, Cost, Ledger, chain, charge_all
+from wpinq.core.ledger import Change, Charge, Cost, Ledger, charge_all
+from wpinq.core.ledger.rows import chain
 ledger = Ledger.existing(pathlib.Path(sys.argv[1]))
 chain.write_head = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 charge = Charge("5eed5eef", (Cost(Fraction(1, 10)),), "1", "days")

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from strategies import evaluate
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.ledger.sums.renyi import epsilon_of
 from wpinq.core.noise.gaussian_curve import square_of
 from wpinq.core.plan.node import sources

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from wpinq.core.functions.traced.trace import Formula
     from wpinq.core.functions.tree import question_size, total_size
     from wpinq.core.ledger.budget import Allowance
-    from wpinq.core.ledger.chain import Change
     from wpinq.core.ledger.ledger import Ledger
     from wpinq.core.ledger.open import Asked
+    from wpinq.core.ledger.rows.chain import Change
     from wpinq.core.ledger.stores.file import ENDS
     from wpinq.core.ledger.sums.accountant import Entry
     from wpinq.core.ledger.sums.cost import Charge, Composition, write_amount
@@ -61,13 +61,13 @@ _HOMES = {
     "core.functions.traced.columnar": "Columnar",
     "core.functions.traced.expression": "Expression",
     "core.functions.traced.trace": "Formula",
-    "core.ledger.sums.accountant": "Entry",
     "core.ledger.budget": "Allowance",
-    "core.ledger.chain": "Change",
-    "core.ledger.sums.cost": "Charge Composition write_amount",
-    "core.ledger.stores.file": "ENDS",
     "core.ledger.ledger": "Ledger",
     "core.ledger.open": "Asked",
+    "core.ledger.rows.chain": "Change",
+    "core.ledger.stores.file": "ENDS",
+    "core.ledger.sums.accountant": "Entry",
+    "core.ledger.sums.cost": "Charge Composition write_amount",
     "core.ledger.sums.privacy_filter": "PURE Promise RENYI RHO",
     "core.ledger.sums.renyi": "epsilon_of",
     "core.ledger.versions": "rendered",

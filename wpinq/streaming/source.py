@@ -29,7 +29,7 @@ from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.journal import SharedJournal
 
 if TYPE_CHECKING:
-    from wpinq.core.ledger.secret import Secret
+    from wpinq.core.ledger.rows.secret import Secret
 
 
 @takes(

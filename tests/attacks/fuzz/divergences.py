@@ -26,7 +26,7 @@ from attacks.fuzz.plant import Plant
 from attacks.fuzz.run import QuotedAggregate, Trace, watched
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.ledger.sums import renyi as curve
 from wpinq.core.ledger.sums.cost import Cost, Total
 from wpinq.core.measurements.select import Selection

@@ -15,10 +15,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
-from wpinq.core.ledger.chain import Change, RefusedError
 from wpinq.core.ledger.open import Asked, check_place, joined, ledger_exists, opening, placed, warn_of
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.side import SideTable
+from wpinq.core.ledger.rows.chain import Change, RefusedError
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.rows.side import SideTable
 from wpinq.core.ledger.stores.address import ledger_path, ledger_title
 from wpinq.core.ledger.stores.store import Store
 from wpinq.core.ledger.sums.accountant import Accountant, Entry

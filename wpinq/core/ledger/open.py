@@ -24,9 +24,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.chain import RefusedError
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import RefusedError
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.ledger.stores.address import address_of
 from wpinq.core.ledger.stores.store import MemoryStore, Store
 from wpinq.core.ledger.sums.accountant import Accountant

@@ -15,10 +15,10 @@ import json
 from hmac import compare_digest
 from typing import Any
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.chain import RefusedError, Row
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.side import Turn
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import RefusedError, Row
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.rows.side import Turn
 from wpinq.core.ledger.stores.store import Pages
 from wpinq.core.ledger.sums.accountant import Accountant, Entry
 from wpinq.core.ledger.sums.checkpoint import EVERY, digest

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from wpinq.core.ledger.chain import Change
 from wpinq.core.ledger.ledger import Ledger
+from wpinq.core.ledger.rows.chain import Change
 from wpinq.core.ledger.sums.accountant import Accountant
 from wpinq.core.ledger.sums.cost import Charge
 from wpinq.core.ledger.versions import Pin

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from hmac import compare_digest
 from pathlib import Path
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.chain import Head, RefusedError
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.side import Turn
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import Head, RefusedError
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.rows.side import Turn
 from wpinq.core.ledger.stores.store import Pages
 
 LOST = (

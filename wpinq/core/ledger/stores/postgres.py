@@ -27,9 +27,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.chain import Change, Head, RefusedError, Row, of_rows, packed
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import Change, Head, RefusedError, Row, of_rows, packed
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.ledger.stores import server
 from wpinq.core.ledger.stores.address import Address
 from wpinq.core.ledger.stores.anchor import Anchor

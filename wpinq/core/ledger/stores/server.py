@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger.chain import RefusedError
+from wpinq.core.ledger.rows.chain import RefusedError
 from wpinq.core.ledger.stores.store import LOCK_TIMEOUT
 from wpinq.errors import ExtraError
 

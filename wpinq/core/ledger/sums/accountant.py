@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from wpinq.core.ledger.chain import RefusedError, Row
+from wpinq.core.ledger.rows.chain import RefusedError, Row
 from wpinq.core.ledger.sums.checkpoint import EVERY, KIND, Since, restore
 from wpinq.core.ledger.sums.cost import ZERO, Charge, Composition, Cost, Total, costs_of, key, read_amount, write_amount
 from wpinq.core.ledger.sums.privacy_filter import PURE, RHO, Promise

@@ -24,7 +24,7 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Any, TypeAlias
 
-from wpinq.core.ledger.chain import BREAK, Row, packed
+from wpinq.core.ledger.rows.chain import BREAK, Row, packed
 from wpinq.core.ledger.sums import cost
 
 Tables: TypeAlias = Mapping[str, MutableMapping[Any, Any]]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wpinq.apps.remote.client import connect
     from wpinq.collection import Collection
     from wpinq.core.functions.versioned import versioned
-    from wpinq.core.ledger.secret import Secret
+    from wpinq.core.ledger.rows.secret import Secret
     from wpinq.core.measurements.answer import Answer
     from wpinq.core.measurements.measurement import Measurement
     from wpinq.core.plan.unit import Unit, users
@@ -55,7 +55,7 @@ _HOMES = {
     "apps.remote.client": "connect",
     "collection": "Collection",
     "core.functions.versioned": "versioned",
-    "core.ledger.secret": "Secret",
+    "core.ledger.rows.secret": "Secret",
     "core.measurements.answer": "Answer",
     "core.measurements.measurement": "Measurement",
     "core.plan.unit": "Unit users",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq import aggregates
 from wpinq.core import methods
-from wpinq.core.ledger.privacy_filter import PURE
+from wpinq.core.ledger.sums.privacy_filter import PURE
 from wpinq.core.plan.node import Builder, holding, sources
 from wpinq.core.plan.phrase import phrase
 from wpinq.errors import PlanError

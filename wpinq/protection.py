@@ -14,7 +14,7 @@ from wpinq.collection import Collection
 from wpinq.core.engines.job import Engine
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Asked, Ledger
-from wpinq.core.ledger.address import ledger_path
+from wpinq.core.ledger.stores.address import ledger_path
 from wpinq.core.ledger.versions import named, printable, rendered
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source
@@ -28,7 +28,7 @@ from wpinq.sources.form import Words, declared_form
 
 if TYPE_CHECKING:
     from wpinq.core.ledger.budget import Budget
-    from wpinq.core.ledger.secret import Secret
+    from wpinq.core.ledger.rows.secret import Secret
     from wpinq.core.operators.contribution.preprocess import Before
     from wpinq.core.records.reader import Reader
     from wpinq.core.records.schema import Schema

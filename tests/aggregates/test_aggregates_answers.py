@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 import wpinq
 from wpinq import aggregates
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 
 ONE = Secret(bytes(range(32)))
 RANDOM = np.random.default_rng(11)

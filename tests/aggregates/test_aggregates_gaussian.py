@@ -16,7 +16,7 @@ from wpinq import aggregates
 from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.sums import ask_count, ask_mean, ask_sum, ask_variance
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.plan.node import sources
 
 ONE = Secret(bytes(range(32)))

@@ -9,7 +9,7 @@ import pytest
 
 import wpinq
 from wpinq import aggregates
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.plan.node import sources
 
 ONE = Secret(bytes(range(32)))

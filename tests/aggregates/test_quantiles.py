@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.errors import PlanError
 
 ONE = Secret(bytes(range(32)))

@@ -19,7 +19,7 @@ from default_engine import flow
 import wpinq
 from wpinq.core.engines import local
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.noise import Words
 from wpinq.core.plan.stability import Survey
 

@@ -117,7 +117,7 @@ import os, signal, sys, wpinq
 from wpinq.core.measurements import query
 from wpinq.core.measurements import measurement
 from wpinq.core.engines import local
-from wpinq.core.ledger import file
+from wpinq.core.ledger.stores import file
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 def after(function, times=1):
     left = [times]

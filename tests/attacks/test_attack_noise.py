@@ -13,7 +13,7 @@ import pytest
 
 import wpinq
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.records.bins import bin_frame
 from wpinq.core.records.identity import identities
 from wpinq.core.records.schema import Column, Kind, Schema

@@ -11,8 +11,8 @@ import pytest
 from depth import deep, deeper, often
 
 import wpinq
-from wpinq.core.ledger import cost
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.sums import cost
 from wpinq.core.plan.node import sources
 from wpinq.core.plan.stability import Survey
 from wpinq.core.runs.key_recovery import present

@@ -21,7 +21,7 @@ from scipy.stats import beta, norm
 import wpinq
 from wpinq.core.engines import select
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.measurements import measurement
 from wpinq.core.measurements.epoch_noise import TreeNoise
 from wpinq.core.noise import DiscreteLaplace, gaussian

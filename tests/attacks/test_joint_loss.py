@@ -13,9 +13,9 @@ import pytest
 from depth import deeper, often, thin
 
 import wpinq
-from wpinq.core.ledger.cost import Composition, costs_of
-from wpinq.core.ledger.renyi import rate
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.sums.cost import Composition, costs_of
+from wpinq.core.ledger.sums.renyi import rate
 from wpinq.core.measurements.continual import EveryEpoch
 from wpinq.core.plan.node import sources
 from wpinq.core.runs.key_recovery import present

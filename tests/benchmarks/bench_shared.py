@@ -31,7 +31,7 @@ from flags import flags
 from servers import binaries, postgres
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.streaming.messages import read_as
 from wpinq.streaming.shared.leases import Holder
 from wpinq.streaming.shared.worker import Worker

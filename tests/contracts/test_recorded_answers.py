@@ -17,7 +17,7 @@ from depth import thin
 
 import wpinq
 from wpinq.core.kernels import partitions, sums
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 
 RECORDED = Path(__file__).with_name("recorded_answers.json")
 VERSIONS = {"python": sys.version.split()[0], "polars": pl.__version__}

@@ -14,7 +14,7 @@ from depth import thin
 import wpinq
 from wpinq.core.engines import local, shards, threads
 from wpinq.core.engines.job import Job, Lowered
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.operators.shave_by import Thicknesses
 from wpinq.core.plan.node import sources

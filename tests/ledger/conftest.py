@@ -16,7 +16,7 @@ import pytest
 from servers import postgres
 
 from wpinq.core.ledger import Cost, Ledger
-from wpinq.core.ledger.address import ledger_path
+from wpinq.core.ledger.stores.address import ledger_path
 
 SPENDER = Path(__file__).with_name("spender.py")
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, charge_all, replay, transaction
-from wpinq.core.ledger.address import ledger_path
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger, charge_all, replay, transaction
+from wpinq.core.ledger.stores.address import ledger_path
+from wpinq.core.ledger.sums import accountant
 from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, LedgerError
 

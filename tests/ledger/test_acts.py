@@ -13,7 +13,7 @@ import pytest
 
 import wpinq
 from wpinq.core.ledger import Charge, Cost, Ledger
-from wpinq.core.ledger.file import FilePages, FileStore
+from wpinq.core.ledger.stores.file import FilePages, FileStore
 from wpinq.errors import LedgerError
 
 

@@ -14,7 +14,7 @@ import pytest
 from ledger.files import beside, killed_while_made
 
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.errors import LedgerError
 
 Open = Callable[..., Ledger]
@@ -49,10 +49,10 @@ def test_a_secret_that_is_kept_elsewhere_begins_a_ledger(place: Path, opened: Op
 KILLED = """
 import os, pathlib, signal, sys
 from fractions import Fraction
-from wpinq.core.ledger import secret
+from wpinq.core.ledger.rows import secret
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger import chain
-from wpinq.core.ledger import file
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.stores import file
 from wpinq.core.ledger import ledger
 
 def kill(*_):

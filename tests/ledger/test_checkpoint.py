@@ -25,11 +25,13 @@ from hypothesis import strategies as st
 from ledger.files import beside, edit, keep
 
 from wpinq.apps.cli import main
-from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, chain, replay, transaction
-from wpinq.core.ledger.chain import of_rows, packed
-from wpinq.core.ledger.checkpoint import Since
-from wpinq.core.ledger.file import _JOINED, _LOGS, CODE, TABLE, FilePages, FileStore
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger, replay, transaction
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import of_rows, packed
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.stores.file import _JOINED, _LOGS, CODE, TABLE, FilePages, FileStore
+from wpinq.core.ledger.sums import accountant
+from wpinq.core.ledger.sums.checkpoint import Since
 from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, LedgerError
 

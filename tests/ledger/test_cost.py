@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.core.ledger import Cost
-from wpinq.core.ledger.cost import Composition, read_amount, write_amount
+from wpinq.core.ledger.sums.cost import Composition, read_amount, write_amount
 from wpinq.errors import ExactnessError, InternalError
 from wpinq.exact import decimal
 

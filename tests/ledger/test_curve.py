@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from wpinq.core.ledger.renyi import GRID, best_order, epsilon_of, limit, orders, pure_within, rate
+from wpinq.core.ledger.sums.renyi import GRID, best_order, epsilon_of, limit, orders, pure_within, rate
 
 ORDER = Fraction(22)
 CASES = [

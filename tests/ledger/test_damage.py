@@ -14,7 +14,7 @@ import pytest
 from ledger.files import ROWS, beside, edit, insist_that_alice_is_in_no_message, keep
 
 from wpinq.core.ledger import Change, Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.errors import LedgerError
 
 Open = Callable[..., Ledger]
@@ -261,7 +261,7 @@ def crashed(full: Path) -> Iterator[Path]:
 import os, signal
 from pathlib import Path
 from wpinq.core.ledger import Cost, Ledger
-from wpinq.core.ledger import chain
+from wpinq.core.ledger.rows import chain
 chain.write_head = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 Ledger.existing(Path({str(full)!r})).charge("0badcafe", [Cost("0.2")], version="1", label="crash")
 """

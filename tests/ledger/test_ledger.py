@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
-from wpinq.core.ledger import Charge, Cost, Ledger, chain, charge_all
+from wpinq.core.ledger import Charge, Cost, Ledger, charge_all
 from wpinq.core.ledger.budget import Allowance
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, ChangedError, ExactnessError, InternalError, LedgerError
 

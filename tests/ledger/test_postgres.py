@@ -16,8 +16,8 @@ from ledger import test_begin, test_ledger, test_together
 from ledger.files import killed_while_made
 
 from wpinq.core.ledger import Change, Charge, Cost, Ledger, charge_all
-from wpinq.core.ledger.address import Address, ledger_path
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.stores.address import Address, ledger_path
 from wpinq.errors import BudgetError, ExtraError, LedgerError
 
 psycopg = pytest.importorskip("psycopg")
@@ -224,7 +224,7 @@ assert not [name for name in sys.modules if "psycopg" in name]
 def test_a_lock_that_is_not_released_is_one_line(
     opened: Open, spend: Spend, url: str, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wpinq.core.ledger import server
+    from wpinq.core.ledger.stores import server
 
     ledger = opened()
     monkeypatch.setitem(server._SETTINGS, "lock_timeout", "200ms")

@@ -16,7 +16,7 @@ import pytest
 from depth import deeper, often
 
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.address import ledger_path
+from wpinq.core.ledger.stores.address import ledger_path
 from wpinq.errors import LedgerError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*this client has seen nothing of it before:RuntimeWarning")

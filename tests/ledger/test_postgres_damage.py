@@ -11,7 +11,7 @@ from depth import thin
 from ledger.files import ROWS, insist_that_alice_is_in_no_message
 
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.address import Address, ledger_path
+from wpinq.core.ledger.stores.address import Address, ledger_path
 from wpinq.errors import LedgerError
 
 psycopg = pytest.importorskip("psycopg")
@@ -227,7 +227,7 @@ def test_an_anchor_is_durable_before_anything_is_answered(full: Path, opened: Op
 
 
 def test_an_anchor_never_goes_back(full: Path, opened: Open, spend: Spend) -> None:
-    from wpinq.core.ledger.anchor import Anchor
+    from wpinq.core.ledger.stores.anchor import Anchor
 
     anchor = Anchor(full, "ledger")
     before = anchor.seen()

@@ -16,7 +16,7 @@ from depth import deep, deeper, often
 from servers import Cluster, memory, programs
 
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.address import ledger_path
+from wpinq.core.ledger.stores.address import ledger_path
 from wpinq.errors import LedgerError
 
 psycopg = pytest.importorskip("psycopg")

@@ -11,9 +11,9 @@ import pytest
 
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, charge_all
 from wpinq.core.ledger.budget import Allowance, Budget
-from wpinq.core.ledger.cost import Composition, Total
-from wpinq.core.ledger.privacy_filter import SHARE, Promise
-from wpinq.core.ledger.renyi import limit, rate
+from wpinq.core.ledger.sums.cost import Composition, Total
+from wpinq.core.ledger.sums.privacy_filter import SHARE, Promise
+from wpinq.core.ledger.sums.renyi import limit, rate
 from wpinq.errors import BudgetError, ExactnessError, LedgerError
 
 DELTA = Fraction(1, 10**6)

@@ -190,7 +190,8 @@ def test_a_copy_of_everything_is_noticed_by_who_runs(kept: tuple[Path, Ledger], 
 KILLED = """
 import os, pathlib, signal, sys
 from fractions import Fraction
-from wpinq.core.ledger import Change, Charge, Cost, Ledger, chain, charge_all
+from wpinq.core.ledger import Change, Charge, Cost, Ledger, charge_all
+from wpinq.core.ledger.rows import chain
 ledger = Ledger.existing(pathlib.Path(sys.argv[1]))
 chain.write_head = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 charge = Charge("5eed5eef", (Cost(Fraction(1, 10)),), "1", "days")
@@ -213,7 +214,7 @@ def test_killed_before_the_head_is_written_the_act_counts_whole(charges: int, ke
 
 def test_a_database_of_the_past_is_refused_by_who_saw_more(in_database: pathlib.Path, url: str) -> None:
     psycopg = pytest.importorskip("psycopg")
-    from wpinq.core.ledger.address import Address
+    from wpinq.core.ledger.stores.address import Address
 
     ledger, schema = make(in_database), Address.read(url).schema
     ledger.change(Change("periods", "a", "1"))

@@ -9,8 +9,8 @@ import pytest
 
 import wpinq
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.accountant import Accountant
-from wpinq.core.ledger.cost import Charge
+from wpinq.core.ledger.sums.accountant import Accountant
+from wpinq.core.ledger.sums.cost import Charge
 from wpinq.core.plan.stability import sensitivities
 from wpinq.errors import BudgetError, LedgerError
 from wpinq.testing import evaluate

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from depth import DEEP, deeper, often, thin
 
-from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, charge_all, replay, transaction
-from wpinq.core.ledger.file import FileStore
-from wpinq.core.ledger.renyi import rate
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger, charge_all, replay, transaction
+from wpinq.core.ledger.stores.file import FileStore
+from wpinq.core.ledger.sums import accountant
+from wpinq.core.ledger.sums.renyi import rate
 from wpinq.errors import BudgetError
 
 Open = Callable[..., Ledger]

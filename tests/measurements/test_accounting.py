@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 import wpinq
-from wpinq.core.ledger.renyi import rate
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.sums.renyi import rate
 from wpinq.core.plan.node import sources
 from wpinq.errors import BudgetError
 

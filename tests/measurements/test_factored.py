@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.noise import factored_sums
 from wpinq.core.noise.factored_sums import PLACES, Running, Sums, exactly, factors
 from wpinq.core.noise.gaussian_curve import shift_of

@@ -14,8 +14,8 @@ from scipy.stats import norm
 from strategies import evaluate
 
 import wpinq
-from wpinq.core.ledger.renyi import epsilon_of
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.sums.renyi import epsilon_of
 from wpinq.core.noise.gaussian_curve import square_of
 from wpinq.core.plan.node import sources
 from wpinq.core.pricing.privacy_cost import rho_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.measurements import residual
 from wpinq.core.measurements.query import commit
 from wpinq.core.measurements.residual import Form, contrasts, lengths, longest, quote_residual, spread

@@ -12,7 +12,7 @@ from depth import deep
 from scipy.stats import binom
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.measurements.select import select
 from wpinq.core.noise.threshold import seen_bounds
 from wpinq.core.operators.contribution.unit_key import ByUnit

@@ -14,7 +14,7 @@ from strategies import evaluate
 import wpinq
 from wpinq import aggregates
 from wpinq.core import operators
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.noise.threshold import seen_bounds
 from wpinq.core.plan.node import Node
 from wpinq.core.pricing.sensitivity import unit_sensitivities

@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from strategies import evaluate
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.measurements.select import WeightedSelection, pairs_of
 from wpinq.core.noise import Words, gaussian_curve, weighted_rounds
 from wpinq.core.noise.gaussian_tails import tail_bounds

@@ -13,7 +13,7 @@ import pytest
 from depth import thin
 from scipy import stats
 
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.noise import DiscreteLaplace, GridLaplace, Words
 
 N = 10**6

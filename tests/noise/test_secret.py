@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.records.fields import encode
 from wpinq.errors import InternalError, LedgerError
 
@@ -246,7 +246,7 @@ def test_threads_that_create_at_once_agree(tmp_path: Path) -> None:
 
 CREATE = """
 import sys, time, pathlib
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 while time.time() < float(sys.argv[2]): pass
 print(Secret.load_or_create(pathlib.Path(sys.argv[1])).derive("test").hex())
 """

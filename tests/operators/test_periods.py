@@ -14,7 +14,7 @@ from strategies import Driver, distance, expected, same
 import wpinq
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.contribution.first import first
 from wpinq.core.operators.periods import DAY, periods
 from wpinq.core.plan.node import sources

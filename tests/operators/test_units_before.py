@@ -15,7 +15,7 @@ import wpinq
 from wpinq.aggregates.lengths import Lengths
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.contribution.first import first
 from wpinq.core.plan.node import sources
 from wpinq.errors import PlanError, WpinqError

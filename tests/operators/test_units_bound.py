@@ -16,7 +16,7 @@ from strategies import Driver, distance, expected, run_flow, same
 import wpinq
 from wpinq.core import kernels
 from wpinq.core.engines import reference
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.contribution import reservoirs
 from wpinq.core.operators.contribution import sample as bounding
 

@@ -8,7 +8,7 @@ import pytest
 
 import wpinq
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 
 TYPES = {"user": str, "page": str}
 

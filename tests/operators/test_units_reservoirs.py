@@ -15,7 +15,7 @@ from strategies import Driver, expected, same
 
 import wpinq
 from wpinq.core import kernels
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.contribution import reservoirs
 from wpinq.core.operators.contribution import sample as bounding
 from wpinq.core.records.batch import WEIGHT, Batch

@@ -21,7 +21,7 @@ import wpinq
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
 from wpinq.core.functions.isolate import one_thread
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.contribution.sample import _numbered
 from wpinq.core.operators.contribution.share import RESOLUTION
 from wpinq.core.operators.resolution import record_ids, record_key

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from depth import deep
 
-from wpinq.core.ledger.cost import Total
+from wpinq.core.ledger.sums.cost import Total
 from wpinq.core.noise import counting_tree, threshold
 from wpinq.core.operators.resolution import rounded
 

@@ -11,7 +11,7 @@ import pytest
 from tests.publish.test_release import PAGES, release, wrote
 from wpinq.apps.publish.files import digest, found
 from wpinq.core.ledger import Cost, Ledger
-from wpinq.core.ledger.file import FilePages, FileStore
+from wpinq.core.ledger.stores.file import FilePages, FileStore
 from wpinq.errors import LedgerError, SourceError, WpinqError
 
 DAY = "2026-11-21"

@@ -20,7 +20,7 @@ from wpinq.apps.cli.sql import sql as command
 from wpinq.apps.publish.file.declared import Question
 from wpinq.apps.remote.wire import Sql
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.errors import BudgetError, PlanError
 from wpinq.query import prepare, quoted
 from wpinq.query.select.clauses import SELECTS, branches

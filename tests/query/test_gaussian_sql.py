@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 import wpinq
-from wpinq.core.ledger.renyi import pure_within
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.sums.renyi import pure_within
 from wpinq.core.plan.node import sources
 
 ONE = Secret(bytes(range(32)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import wpinq
 from wpinq.core.functions.bind import bind
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import sources
 from wpinq.core.records import canonical

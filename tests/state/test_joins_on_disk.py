@@ -16,7 +16,7 @@ import wpinq
 from wpinq.core.engines import local, select, shards, threads
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle import stages, tasks
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import sources
 from wpinq.core.state import memory, spill

@@ -14,7 +14,7 @@ from wpinq.core import kernels
 from wpinq.core.engines import local, shards, threads
 from wpinq.core.engines.job import Job
 from wpinq.core.kernels import partitions, sums
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.contribution.reservoirs import Reservoirs
 from wpinq.core.state import memory
 from wpinq.errors import EngineError, PlanError

@@ -33,7 +33,7 @@ import processes
 from servers import Cluster, memory
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 
 SECONDS = 0.8
 """How long a lease holds here."""
@@ -43,7 +43,7 @@ KEEPER = """
 import json, sys, time
 import wpinq
 import wpinq.streaming.shared.journal as journal
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 journal.SharedJournal.__init__.__defaults__ = (float(sys.argv[4]),)
 ledger, path, out = sys.argv[1:4]
 views = None

@@ -31,7 +31,7 @@ from streaming.breaking import SECONDS, Proxy, breaks_way, main
 from streaming.follows import COST, FIRST, KEYS, Forks, declared
 
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.streaming.shared.home import Home
 
 BEGIN = dt.datetime.fromisoformat(FIRST)

@@ -20,7 +20,7 @@ from streaming.protocol import Bounds, Rules, State
 
 import wpinq
 from wpinq.core.ledger import Change
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.log import Epoch
 from wpinq.streaming.shared.home import Home

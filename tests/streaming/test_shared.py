@@ -24,7 +24,7 @@ from streaming.breaking import Broken, broken, running_server
 
 import wpinq
 from wpinq.apps.cli import main
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.streaming import journal as files
 from wpinq.streaming.shared.crew import Workers
 from wpinq.streaming.shared.home import Home

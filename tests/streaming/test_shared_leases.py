@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.errors import SourceError
 from wpinq.streaming.shared.keeper import HeldError
 from wpinq.streaming.shared.leases import Holder

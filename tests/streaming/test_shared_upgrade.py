@@ -176,7 +176,7 @@ def test_a_rolling_upgrade_loses_nothing_and_counts_nothing_twice(stream_server,
 def test_a_version_of_another_format_says_what_to_do_and_changes_nothing(shared, tmp_path):
     shared.epoch("ann,a")
     rows = [shared.run(f"SELECT * FROM {{{table}}}") for table in ("epochs", "parts", "notes")]
-    code = ("import sys, wpinq; from wpinq.core.ledger.secret import Secret; "
+    code = ("import sys, wpinq; from wpinq.core.ledger.rows.secret import Secret; "
             "wpinq.live({'user': 'text', 'page': 'text'}, 10**7, ledger=sys.argv[1], recover=sys.argv[1], "
             "secret=Secret(bytes(range(32))))")  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(tree(tmp_path / "new", FORMAT))}

@@ -17,8 +17,8 @@ The exponential noise of a choice has scale k F / epsilon, that of a measurement
 peeling is taken where k F < 1.42 S: for one key, and for few of people who have many records and one of each key.
 
 Of what is measured in parts (a partition's) only the costliest part is charged: a unit that moves part p by the share
-f_p of S may lose f_p epsilon there (`core/ledger/cost.py`). But min(f_p S, 2 B) is F also for small shares, so in each
-of many parts a choice at rate epsilon / (k F) may lose all of epsilon. There F is S: r f_p S k is f_p epsilon.
+f_p of S may lose f_p epsilon there (`core/ledger/sums/cost.py`). But min(f_p S, 2 B) is F also for small shares, so in
+each of many parts a choice at rate epsilon / (k F) may lose all of epsilon. There F is S: r f_p S k is f_p epsilon.
 
 Source: McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007; McKenna and Sheldon,
 "Permute-and-flip", NeurIPS 2020; Ding, Kifer, Saghaian, Steinke, Wang, Xiao and Zhang, "The permute-and-flip mechanism

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from wpinq.core.functions.traced.expression import Expression
     from wpinq.core.functions.traced.trace import Formula
     from wpinq.core.functions.tree import question_size, total_size
-    from wpinq.core.ledger.accountant import Entry
     from wpinq.core.ledger.budget import Allowance
-    from wpinq.core.ledger.chain import Change
-    from wpinq.core.ledger.cost import Charge, Composition, write_amount
-    from wpinq.core.ledger.file import ENDS
     from wpinq.core.ledger.ledger import Ledger
     from wpinq.core.ledger.open import Asked
-    from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
-    from wpinq.core.ledger.renyi import epsilon_of
+    from wpinq.core.ledger.rows.chain import Change
+    from wpinq.core.ledger.stores.file import ENDS
+    from wpinq.core.ledger.sums.accountant import Entry
+    from wpinq.core.ledger.sums.cost import Charge, Composition, write_amount
+    from wpinq.core.ledger.sums.privacy_filter import PURE, RENYI, RHO, Promise
+    from wpinq.core.ledger.sums.renyi import epsilon_of
     from wpinq.core.ledger.versions import rendered
     from wpinq.core.measurements.answer import LEVEL, About
     from wpinq.core.measurements.query import ChargedQuery, charge, commit
@@ -61,15 +61,15 @@ _HOMES = {
     "core.functions.traced.columnar": "Columnar",
     "core.functions.traced.expression": "Expression",
     "core.functions.traced.trace": "Formula",
-    "core.ledger.accountant": "Entry",
     "core.ledger.budget": "Allowance",
-    "core.ledger.chain": "Change",
-    "core.ledger.cost": "Charge Composition write_amount",
-    "core.ledger.file": "ENDS",
     "core.ledger.ledger": "Ledger",
     "core.ledger.open": "Asked",
-    "core.ledger.privacy_filter": "PURE Promise RENYI RHO",
-    "core.ledger.renyi": "epsilon_of",
+    "core.ledger.rows.chain": "Change",
+    "core.ledger.stores.file": "ENDS",
+    "core.ledger.sums.accountant": "Entry",
+    "core.ledger.sums.cost": "Charge Composition write_amount",
+    "core.ledger.sums.privacy_filter": "PURE Promise RENYI RHO",
+    "core.ledger.sums.renyi": "epsilon_of",
     "core.ledger.versions": "rendered",
     "core.measurements.answer": "About LEVEL",
     "core.measurements.query": "ChargedQuery charge commit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from wpinq.core.ledger.renyi import pure_within
+from wpinq.core.ledger.sums.renyi import pure_within
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, Terms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger.privacy_filter import PURE
+from wpinq.core.ledger.sums.privacy_filter import PURE
 from wpinq.core.measurements.answer import LEVEL
 from wpinq.exact import decimal
 from wpinq.html.numbers import beside_noise, nearly, of_noise, whose

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NOTHING, PATH, described, instance, takes
 from wpinq.core.functions.isolate import refuse_inside
-from wpinq.core.ledger import Asked, Ledger, address, wording
+from wpinq.core.ledger import Asked, Ledger, wording
+from wpinq.core.ledger.stores import address
 from wpinq.core.operators.contribution.preprocess import before
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Source
@@ -28,7 +29,7 @@ from wpinq.streaming.shared.home import Home
 from wpinq.streaming.shared.journal import SharedJournal
 
 if TYPE_CHECKING:
-    from wpinq.core.ledger.secret import Secret
+    from wpinq.core.ledger.rows.secret import Secret
 
 
 @takes(

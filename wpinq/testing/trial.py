@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.collection import Collection
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.plan.node import Record, sources
 from wpinq.core.records.schema import Kind, polars_type

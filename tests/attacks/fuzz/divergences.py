@@ -26,9 +26,9 @@ from attacks.fuzz.plant import Plant
 from attacks.fuzz.run import QuotedAggregate, Trace, watched
 
 import wpinq
-from wpinq.core.ledger import renyi as curve
-from wpinq.core.ledger.cost import Cost, Total
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.sums import renyi as curve
+from wpinq.core.ledger.sums.cost import Cost, Total
 from wpinq.core.measurements.select import Selection
 from wpinq.core.noise.gaussian import DiscreteGaussian
 from wpinq.core.plan.node import Node, sources
@@ -235,7 +235,7 @@ def add(sums: Sums, one: QuotedAggregate, other: QuotedAggregate, order: Fractio
 def halved() -> list[Any]:
     """The curve of a bin is that of half of its shift."""
     real = curve.rate
-    cost = import_module("wpinq.core.ledger.cost")
+    cost = import_module("wpinq.core.ledger.sums.cost")
     return [patch.object(cost, "rate", lambda loss, step, order: real(loss / 2, min(step, loss / 2), order))]
 
 

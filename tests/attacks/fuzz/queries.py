@@ -28,7 +28,7 @@ from attacks.fuzz.run import QuotedAggregate, ledgers_in_memory, silent, watched
 from attacks.fuzz.shapes import LEAVES, SHAPES, Texts
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.operators.concat import Sum
 from wpinq.core.operators.group_by import GroupBy as GroupSizes
 from wpinq.core.operators.group_columns import GroupColumns

@@ -21,7 +21,7 @@ from default_engine import flow
 import wpinq
 from wpinq.core.engines.job import Job, Lowered
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.measurements.continual import EveryEpoch
 from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.measurements.query import ChargedQuery

@@ -10,7 +10,7 @@ from attacks.fuzz.case import Table
 from attacks.fuzz.pools import python
 
 import wpinq
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 
 TYPES = {
     "integer": pl.Int64(), "number": pl.Float64(), "text": pl.String(), "boolean": pl.Boolean(), "bytes": pl.Binary(),

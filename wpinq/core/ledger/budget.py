@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from wpinq.core.ledger.accountant import Accountant
-from wpinq.core.ledger.cost import Charge, Composition
 from wpinq.core.ledger.ledger import Ledger
-from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
+from wpinq.core.ledger.sums.accountant import Accountant
+from wpinq.core.ledger.sums.cost import Charge, Composition
+from wpinq.core.ledger.sums.privacy_filter import PURE, RHO, Promise
 from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.lazy import shown_by

@@ -15,15 +15,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
-from wpinq.core.ledger.accountant import Accountant, Entry
-from wpinq.core.ledger.address import ledger_path, ledger_title
-from wpinq.core.ledger.chain import Change, RefusedError
-from wpinq.core.ledger.cost import ZERO, Charge, Cost, key
 from wpinq.core.ledger.open import Asked, check_place, joined, ledger_exists, opening, placed, warn_of
-from wpinq.core.ledger.privacy_filter import Promise
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.side import SideTable
-from wpinq.core.ledger.store import Store
+from wpinq.core.ledger.rows.chain import Change, RefusedError
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.rows.side import SideTable
+from wpinq.core.ledger.stores.address import ledger_path, ledger_title
+from wpinq.core.ledger.stores.store import Store
+from wpinq.core.ledger.sums.accountant import Accountant, Entry
+from wpinq.core.ledger.sums.cost import ZERO, Charge, Cost, key
+from wpinq.core.ledger.sums.privacy_filter import Promise
 from wpinq.core.ledger.transaction import LedgerState, Seal, Transaction, compared, refuse_closed
 from wpinq.core.ledger.versions import Pin, state_code, version_label
 from wpinq.errors import ExactnessError, LedgerError
@@ -264,7 +264,7 @@ class Ledger:
         """
         ledger = Path(self)
         beside = {path for pattern in ("*", ".*") for path in ledger.parent.glob(pattern)}
-        from wpinq.core.ledger.file import PEOPLE
+        from wpinq.core.ledger.stores.file import PEOPLE
 
         files = [path for path in beside if path.name.removeprefix(".").startswith(f"{ledger.name}{PEOPLE}")]
         for path in files:

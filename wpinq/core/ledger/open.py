@@ -24,20 +24,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.accountant import Accountant
-from wpinq.core.ledger.address import address_of
-from wpinq.core.ledger.chain import RefusedError
-from wpinq.core.ledger.cost import ALLOWED
-from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import MemoryStore, Store
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import RefusedError
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.stores.address import address_of
+from wpinq.core.ledger.stores.store import MemoryStore, Store
+from wpinq.core.ledger.sums.accountant import Accountant
+from wpinq.core.ledger.sums.cost import ALLOWED
+from wpinq.core.ledger.sums.privacy_filter import PURE, RENYI, RHO, Promise
 from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
-    from wpinq.core.ledger.file import FileStore
-    from wpinq.core.ledger.postgres import PostgresStore
+    from wpinq.core.ledger.stores.file import FileStore
+    from wpinq.core.ledger.stores.postgres import PostgresStore
 
 ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
 
@@ -179,10 +179,10 @@ def store_at(path: Path) -> FileStore | PostgresStore:
     """The store that a path stands for (`address.py`)."""
     address = address_of(path)
     if address is None:
-        from wpinq.core.ledger.file import FileStore
+        from wpinq.core.ledger.stores.file import FileStore
 
         return FileStore(path)
-    from wpinq.core.ledger.postgres import PostgresStore  # here: most ledgers are files
+    from wpinq.core.ledger.stores.postgres import PostgresStore  # here: most ledgers are files
 
     return PostgresStore(address)
 

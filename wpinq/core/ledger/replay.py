@@ -15,13 +15,13 @@ import json
 from hmac import compare_digest
 from typing import Any
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.accountant import Accountant, Entry
-from wpinq.core.ledger.chain import RefusedError, Row
-from wpinq.core.ledger.checkpoint import EVERY, digest
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.side import Turn
-from wpinq.core.ledger.store import Pages
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import RefusedError, Row
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.rows.side import Turn
+from wpinq.core.ledger.stores.store import Pages
+from wpinq.core.ledger.sums.accountant import Accountant, Entry
+from wpinq.core.ledger.sums.checkpoint import EVERY, digest
 from wpinq.errors import WpinqError
 
 OTHER_VERSION = "its rows were written by another version of wpinq; use that version."

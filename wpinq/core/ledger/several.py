@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from wpinq.core.ledger.accountant import Accountant
-from wpinq.core.ledger.chain import Change
-from wpinq.core.ledger.cost import Charge
 from wpinq.core.ledger.ledger import Ledger
+from wpinq.core.ledger.rows.chain import Change
+from wpinq.core.ledger.sums.accountant import Accountant
+from wpinq.core.ledger.sums.cost import Charge
 from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, LedgerError
 from wpinq.exact import decimal

@@ -17,16 +17,16 @@ from fractions import Fraction
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.accountant import Accountant, Entry
-from wpinq.core.ledger.chain import Change, RefusedError, Row
-from wpinq.core.ledger.checkpoint import EVERY
-from wpinq.core.ledger.cost import ZERO, Charge, Composition, key, write_amount
-from wpinq.core.ledger.privacy_filter import Promise
 from wpinq.core.ledger.replay import caught_up, replayed
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.side import MEANWHILE, SideTable, Turn
-from wpinq.core.ledger.store import Pages
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import Change, RefusedError, Row
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.rows.side import MEANWHILE, SideTable, Turn
+from wpinq.core.ledger.stores.store import Pages
+from wpinq.core.ledger.sums.accountant import Accountant, Entry
+from wpinq.core.ledger.sums.checkpoint import EVERY
+from wpinq.core.ledger.sums.cost import ZERO, Charge, Composition, key, write_amount
+from wpinq.core.ledger.sums.privacy_filter import Promise
 from wpinq.core.ledger.versions import Pin, name_of
 from wpinq.core.records.fields import encode
 from wpinq.errors import ChangedError, ExactnessError, InternalError, LedgerError

@@ -26,7 +26,7 @@ from wpinq.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wpinq.core.ledger.secret import Secret
+    from wpinq.core.ledger.rows.secret import Secret
 
 CONTENT = "content"
 """What questions begin with under which the digest of what a version holds is sealed."""

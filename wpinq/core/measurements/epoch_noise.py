@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.noise import Mechanism, Words, endless_sums, mechanism
 from wpinq.core.noise.counting_tree import TreeNode, parts, segment
 from wpinq.core.noise.endless_sums import located

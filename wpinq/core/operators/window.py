@@ -10,7 +10,7 @@ user) one early record can change another part at every epoch, and the costs of 
 in the ledger then holds the epoch. A finite source has no epochs; two versions of it are two sources, and their parts
 are parts of two partitions.
 
-Source: McSherry, PINQ, SIGMOD 2009 (parallel composition); the induction over plans is in `core/ledger/cost.py`.
+Source: McSherry, PINQ, SIGMOD 2009 (parallel composition); the induction over plans is in `core/ledger/sums/cost.py`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from wpinq.core.functions.tree import Node as Condition
     from wpinq.core.ledger import Ledger
-    from wpinq.core.ledger.secret import Secret
+    from wpinq.core.ledger.rows.secret import Secret
     from wpinq.core.ledger.versions import Pin
     from wpinq.core.records.reader import Reader
 

@@ -22,9 +22,9 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from wpinq.core.ledger.cost import Cost
-from wpinq.core.ledger.privacy_filter import SHARE
-from wpinq.core.ledger.renyi import best_order, limit
+from wpinq.core.ledger.sums.cost import Cost
+from wpinq.core.ledger.sums.privacy_filter import SHARE
+from wpinq.core.ledger.sums.renyi import best_order, limit
 from wpinq.core.noise import Mechanism, mechanism
 from wpinq.core.noise.geometric import LARGEST
 from wpinq.core.plan.stability import Survey
@@ -293,8 +293,8 @@ def rho_by_weight(survey: Survey, square: Fraction) -> dict[DataSet, Fraction]:
     """For each data set the rho that it pays for Gaussian noise, for each weight by which one unit moves all bins.
 
     A unit that moves by less than it could, through some paths or all of them, loses by convexity no more than that
-    part of the whole; so costs of paths and parts compose as epsilons do (`core/ledger/cost.py`). What several data
-    sets of a ledger pay together is of the sum of their movements.
+    part of the whole; so costs of paths and parts compose as epsilons do (`core/ledger/sums/cost.py`). What several
+    data sets of a ledger pay together is of the sum of their movements.
     """
     units = ledger_sensitivities(survey)
     whole: dict[str, Fraction] = defaultdict(Fraction)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from wpinq.core.ledger.file import PEOPLE
+from wpinq.core.ledger.stores.file import PEOPLE
 from wpinq.core.ledger.versions import Pin
 from wpinq.core.records.fields import encode
 from wpinq.core.records.reader import DamagedError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.core.ledger.budget import Allowance
-from wpinq.core.ledger.renyi import pure_within
+from wpinq.core.ledger.sums.renyi import pure_within
 from wpinq.core.measurements.answer import beside
 from wpinq.core.measurements.query import commit
 from wpinq.core.measurements.select import quote_select

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from wpinq.core.ledger.address import address_of
+from wpinq.core.ledger.stores.address import address_of
 from wpinq.errors import SourceError
 from wpinq.streaming.shared.home import Tables
 from wpinq.streaming.shared.leases import KEEPER, SECONDS

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger import Ledger, server
-from wpinq.core.ledger.address import Address, address_of
-from wpinq.core.ledger.chain import RefusedError
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.rows.chain import RefusedError
+from wpinq.core.ledger.stores import server
+from wpinq.core.ledger.stores.address import Address, address_of
 from wpinq.core.records.fields import Field
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import InternalError, SourceError

@@ -2,7 +2,7 @@
 
 What a keeper writes is one transaction with that head, in the ledger's side tables, and its lease is locked and found
 to be its own in it. So there is one sequence of what is written, whoever writes it; and a database that was put back to
-a time before what a client has seen is refused, as one that lacks charges is (`core/ledger/anchor.py`).
+a time before what a client has seen is refused, as one that lacks charges is (`core/ledger/stores/anchor.py`).
 """
 
 from __future__ import annotations

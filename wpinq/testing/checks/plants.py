@@ -129,6 +129,6 @@ PLANTS = {
         "counts of an epoch leave a node out", "core/noise/counting_tree.py",
         "        return [*result, self.whole] if many else result", "        return [*result, self.whole] if many > 1 else result", "noise of counting trees"),
     "no refusal": Plant(
-        "a charge that does not fit is made", "core/ledger/accountant.py",
+        "a charge that does not fit is made", "core/ledger/sums/accountant.py",
         "        if not self.promise.holds(after):", "        if False:", "charges of a ledger"),
 }  # fmt: skip

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import NamedTuple, Protocol
 
-from wpinq.core.ledger.chain import EDITED, START, Change, RefusedError
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.chain import EDITED, START, Change, RefusedError
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.records.fields import encode
 
 MEANWHILE = "another process has changed what this one decided by, and nothing was charged or written; run it again."

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from wpinq.core.ledger.chain import Change, Head, RefusedError, Row, of_rows, packed
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.chain import Change, Head, RefusedError, Row, of_rows, packed
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.errors import LedgerError, WpinqError
 
 if TYPE_CHECKING:

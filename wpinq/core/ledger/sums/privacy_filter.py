@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from wpinq.core.ledger.cost import ZERO, Composition, read_amount, write_amount
-from wpinq.core.ledger.renyi import Order, best_order, limit, pure_within
+from wpinq.core.ledger.sums.cost import ZERO, Composition, read_amount, write_amount
+from wpinq.core.ledger.sums.renyi import Order, best_order, limit, pure_within
 from wpinq.errors import ExactnessError
 from wpinq.exact import decimal
 

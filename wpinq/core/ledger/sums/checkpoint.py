@@ -24,8 +24,8 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Any, TypeAlias
 
-from wpinq.core.ledger import cost
-from wpinq.core.ledger.chain import BREAK, Row, packed
+from wpinq.core.ledger.rows.chain import BREAK, Row, packed
+from wpinq.core.ledger.sums import cost
 
 Tables: TypeAlias = Mapping[str, MutableMapping[Any, Any]]
 EVERY = 256

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wpinq import storage
-from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.rows.secret import Secret
 from wpinq.core.records.fields import encode
 from wpinq.errors import LedgerError
 

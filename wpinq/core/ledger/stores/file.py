@@ -28,10 +28,10 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.chain import Change, Head, RefusedError, Row, of_rows
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, in_note, noted, trouble
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import Change, Head, RefusedError, Row, of_rows
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.stores.store import LOCK_TIMEOUT, Pages, in_note, noted, trouble
 from wpinq.core.records.fields import encode
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"

@@ -40,7 +40,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from wpinq.core.ledger.renyi import Order, rate
+from wpinq.core.ledger.sums.renyi import Order, rate
 from wpinq.core.records.fields import encode
 from wpinq.errors import ExactnessError, InternalError
 from wpinq.exact import exact

@@ -27,12 +27,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger import chain, server
-from wpinq.core.ledger.address import Address
-from wpinq.core.ledger.anchor import Anchor
-from wpinq.core.ledger.chain import Change, Head, RefusedError, Row, of_rows, packed
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.store import LOCK_TIMEOUT, Pages, in_note, noted, trouble
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import Change, Head, RefusedError, Row, of_rows, packed
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.stores import server
+from wpinq.core.ledger.stores.address import Address
+from wpinq.core.ledger.stores.anchor import Anchor
+from wpinq.core.ledger.stores.store import LOCK_TIMEOUT, Pages, in_note, noted, trouble
 
 if TYPE_CHECKING:
     import psycopg

@@ -14,14 +14,14 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger.chain import RefusedError
-from wpinq.core.ledger.store import LOCK_TIMEOUT
+from wpinq.core.ledger.rows.chain import RefusedError
+from wpinq.core.ledger.stores.store import LOCK_TIMEOUT
 from wpinq.errors import ExtraError
 
 if TYPE_CHECKING:
     import psycopg
 
-    from wpinq.core.ledger.address import Address
+    from wpinq.core.ledger.stores.address import Address
 
 PUT_BACK = "Put back the newest state of the database."
 CONNECT = 15

@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from hmac import compare_digest
 from pathlib import Path
 
-from wpinq.core.ledger import chain
-from wpinq.core.ledger.chain import Head, RefusedError
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.ledger.side import Turn
-from wpinq.core.ledger.store import Pages
+from wpinq.core.ledger.rows import chain
+from wpinq.core.ledger.rows.chain import Head, RefusedError
+from wpinq.core.ledger.rows.secret import Secret
+from wpinq.core.ledger.rows.side import Turn
+from wpinq.core.ledger.stores.store import Pages
 
 LOST = (
     "the database was restored, or failed over, to a moment before rows that this client has seen: what was spent since"

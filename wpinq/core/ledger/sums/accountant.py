@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from wpinq.core.ledger.chain import RefusedError, Row
-from wpinq.core.ledger.checkpoint import EVERY, KIND, Since, restore
-from wpinq.core.ledger.cost import ZERO, Charge, Composition, Cost, Total, costs_of, key, read_amount, write_amount
-from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
+from wpinq.core.ledger.rows.chain import RefusedError, Row
+from wpinq.core.ledger.sums.checkpoint import EVERY, KIND, Since, restore
+from wpinq.core.ledger.sums.cost import ZERO, Charge, Composition, Cost, Total, costs_of, key, read_amount, write_amount
+from wpinq.core.ledger.sums.privacy_filter import PURE, RHO, Promise
 from wpinq.core.ledger.versions import CONTENT, version_label
 from wpinq.errors import BudgetError
 from wpinq.exact import decimal

@@ -1,0 +1,1 @@
+"""What charges add up to: costs, the orders of their divergences, and what a budget allows."""

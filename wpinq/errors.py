@@ -171,6 +171,8 @@ def installed() -> str:
 
 
 STAYS = "What was charged stays charged, so the same question is free."
+NO_THREAD = "can't start new thread"
+"""What Python says where the system starts no more threads."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -218,6 +220,8 @@ def redact(step: str, error: BaseException) -> BaseException:
     if isinstance(error, (MemoryError, OSError)):
         number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno or errno.EIO
         return EngineError(f"{failed}: {os.strerror(number).lower()}. {STAYS}")
+    if isinstance(error, RuntimeError) and str(error) == NO_THREAD:
+        return EngineError(f"{failed}: too few threads can be started; raise ulimit -u. {STAYS}")
     if isinstance(error, ImportError):  # of a library that came with wpinq: too little memory, or a broken installation
         return EngineError(f"{failed}: is there memory left, and is all of it installed? {STAYS}")
     return EngineError(f"{failed}; please report this.")

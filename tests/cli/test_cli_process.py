@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import polars as pl
 import processes
 
 from wpinq.apps.cli import main
@@ -133,3 +134,13 @@ def test_an_interrupt_is_one_line(views, loud, tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
         assert process.stderr.read().startswith("wpinq: interrupted; what was charged stays charged")
+
+
+def test_a_panic_of_polars_is_one_line_and_nothing_of_its_text(monkeypatch, capsys):
+    def panics(*_, **__):
+        raise pl.exceptions.PanicException("ann viewed page 7")
+
+    monkeypatch.setattr("wpinq.apps.cli.errors.check_room", panics)
+    assert main(["--version"]) == 2
+    said = capsys.readouterr().err
+    assert said == "wpinq: PanicException, which was not foreseen; please report this, with the command.\n"

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,6 +51,29 @@ def test_each_limit_has_its_words(wpinq, views, monkeypatch, which, soft, said):
     real = resource.getrlimit
     monkeypatch.setattr(process.resource, "getrlimit", lambda one: (soft, soft) if one == which else real(one))
     assert said in wpinq("degrees", views, "--of", "page", "--budget", 1).refused()
+
+
+@pytest.mark.parametrize(("words", "least"), [
+    (("degrees", "views.csv", "--of", "page", "--budget", "1"), 1), (("serve", "site.toml"), 2),
+], ids=["degrees", "serve"])  # fmt: skip
+def test_too_few_threads_are_told_before_a_charge(wpinq, views, monkeypatch, words, least):
+    """Libraries that can start none panic, write megabytes of lines, abort after the charge, or wait for ever."""
+    monkeypatch.chdir(views.parent)
+    needed = (process.THREADS + process.BY_CORE * (os.cpu_count() or 1)) * least
+    started, start = [], threading.Thread.start
+
+    def starts(thread):
+        if len(started) + 1 >= needed:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    if least > 1:
+        monkeypatch.setattr(process, "check_room", lambda: None)
+    monkeypatch.setattr(threading.Thread, "start", starts)
+    assert "too few threads can be started: a command needs" in wpinq(*words).refused()
+    assert not any(thread.is_alive() for thread in started)
+    assert not views.with_name("views.csv.ledger").exists()
 
 
 @pytest.mark.parametrize("how", ["closed", "read"])

@@ -3,6 +3,7 @@
 import json
 import re
 
+import polars as pl
 import pytest
 from serving import Visitor
 
@@ -51,6 +52,25 @@ def test_an_analyst_is_told_the_same_whatever_stopped_it_and_pays_nothing(site, 
     assert found[0] == found[1] and found[0][0] == 503
     assert json.loads(found[0][2])["error"]["message"] == refusal(503).error.message
     assert site.ask(token, "GET", "/api/history").body["asked"] == []
+
+
+@pytest.mark.parametrize(("path", "body"), [("/api/sql", ONE), ("/api/measure", PLAN), ("/ask", None)])
+def test_a_panic_of_polars_is_a_failure_as_any_other_and_its_text_reaches_nobody(site, stop, path, body, caplog):
+    """It is no Exception, so it went to uvicorn, which logged it with a traceback and said so in words of its own."""
+    token = site.token("panicking", 5)
+    browser = Visitor(site, token)
+    stop(pl.exceptions.PanicException)
+    if body is None:
+        typing = {"query": ONE["query"], "keys": "p1", "epsilon": "0.2", "form": browser.form(), "do": "ask"}
+        found = browser.post("/ask", **typing)
+        assert found.status == 500
+    else:
+        found = site.ask(token, "POST", path, {**body, "epsilon": "0.2", "dry": False, "name": "panic"})
+        assert found.status == 500
+        assert found.body["error"]["message"] == refusal(500).error.message
+    assert REASON not in str(found.raw) + caplog.text
+    assert "Traceback" not in caplog.text
+    assert "PanicException" in caplog.text
 
 
 @pytest.mark.parametrize(("path", "body"), [("/api/sql", ONE), ("/api/measure", PLAN)])

@@ -1,7 +1,8 @@
 """A source whose instants are given as the clocks of one zone showed them, without a zone.
 
 So days and hours of such a column are those that people of that zone mean, wherever it is used. Each value is converted
-by itself. When clocks are put back, an hour has one name for two.
+by itself, once it is null where no column holds it: of a far time Polars panics, also of one that lies under a null.
+When clocks are put back, an hour has one name for two.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.records import canonical
 from wpinq.core.records.reader import Reader
 from wpinq.core.records.schema import Column, Kind, Schema
 
@@ -42,19 +44,22 @@ class Zoned:
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`."""
-        local = [
-            pl.col(name).dt.convert_time_zone(self.zone).dt.replace_time_zone(None)
-            for name in columns
-            if name in self.reader.schema and self.reader.schema[name].kind is Kind.INSTANT
-        ]
+        schema = self.reader.schema
+        instants = [name for name in columns if name in schema and schema[name].kind is Kind.INSTANT]
         for frame in self.reader.batches(columns, share=share, progress=progress):
-            yield frame.with_columns(local)
+            yield frame.with_columns(self._shown(frame[name]) for name in instants)
+
+    def _shown(self, instants: pl.Series) -> pl.Series:
+        held = canonical.column(instants, Kind.INSTANT)
+        return held.dt.convert_time_zone(self.zone).dt.replace_time_zone(None)
 
     def copied(self) -> Zoned:
         """The same over a copy of what its owner could change."""
         return Zoned(self.reader.copied(), self.zone) if hasattr(self.reader, "copied") else self
 
     def __getattr__(self, name: str) -> Any:
+        if name == "counted":  # a database counts rows, and leaves some out, by instants and not by what clocks show
+            raise AttributeError(name)
         return getattr(object.__getattribute__(self, "reader"), name)
 
 

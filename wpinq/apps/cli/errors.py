@@ -44,7 +44,9 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         _silent()
         return 1
-    except Exception as error:  # noqa: BLE001  nothing may show a traceback
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  nothing may show a traceback; a panic of Polars is no Exception
         if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):  # that came while a class was made, say
             return _interrupted()
         if isinstance(error, OSError) and not isinstance(error, WpinqError):
@@ -53,7 +55,7 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     return _interrupted() if code == INTERRUPTED else code or 0
 
 
-def message_of(error: Exception) -> str:
+def message_of(error: BaseException) -> str:
     """What people are told of an error: our own in full, others by their type, for their text can hold data.
 
     >>> message_of(RuntimeError("ann viewed page 7"))
@@ -74,7 +76,7 @@ def _silent() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _usage(error: Exception) -> str:
+def _usage(error: BaseException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "wpinq"
     if type(error).__name__ == "NoArgsIsHelpError":

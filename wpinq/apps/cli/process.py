@@ -24,6 +24,8 @@ LEAST = {
     resource.RLIMIT_NOFILE: (64, "open files", "ulimit -n", 1),
 }
 """The least that a command can do with: bytes or a number, what of, which limit of the shell it is, and its unit."""
+THREADS, BY_CORE = 8, 6
+"""Threads that a command must be able to start, and how many more for each core: libraries start most of them."""
 FULL = os.makedev(1, 7)
 """The number of /dev/full."""
 STAYS = "what was charged stays charged, so the same command is free"
@@ -74,6 +76,7 @@ def check_room() -> None:
     Raises:
         SourceError: Standard output is closed or full, or a limit of the process is too low.
     """
+    check_threads()
     for which, (least, what, option, unit) in LEAST.items():
         soft = resource.getrlimit(which)[0]
         if soft != resource.RLIM_INFINITY and soft < least:
@@ -89,6 +92,35 @@ def check_room() -> None:
         raise SourceError("standard output cannot be written to; send it to a file, or to /dev/null.")
     if full:
         raise SourceError("standard output: no room is left where it goes; make room, or send it elsewhere.")
+
+
+def check_threads(processes: int = 1, more: int = 0) -> None:
+    """Start as many threads as a command may need: a library that cannot panics, aborts, or waits for ever.
+
+    A limit does not tell how many are left: it holds for all processes of a user, or of a container.
+
+    Args:
+        processes: How many processes compute.
+        more: Threads beside those that compute.
+
+    Raises:
+        SourceError: There are too few.
+    """
+    least = processes * (THREADS + BY_CORE * (os.cpu_count() or 1)) + more
+    end, started = threading.Event(), list[threading.Thread]()
+    try:
+        for _ in range(least):
+            thread = threading.Thread(target=end.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        raise SourceError(
+            f"too few threads can be started: a command needs {least}. Raise ulimit -u, or what the container may have."
+        ) from None
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()
 
 
 def why(error: OSError | MemoryError) -> str:

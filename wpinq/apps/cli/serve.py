@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
+from wpinq.apps.cli.process import check_threads
 from wpinq.errors import needs
+
+PROCESSES, WAITING = 2, 60
+"""A server and the process that prices for it; and threads that serve requests, charge, and wait for ledgers."""
 
 File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The file of the server.", show_default=False)]
 
@@ -18,6 +22,7 @@ def serve(file: File) -> None:
     What its scripts measure is charged, once, and computed before the first request.
     """
     needs("serve", "wpinq serve")
+    check_threads(PROCESSES, WAITING)
     from wpinq.apps.serve.app import serve as run
     from wpinq.apps.serve.catalogue import opened
     from wpinq.apps.serve.config import read

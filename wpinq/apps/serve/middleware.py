@@ -144,6 +144,12 @@ class Door:
         except asyncio.CancelledError:  # the server ends
             if not began:
                 await refused(RefusedError(503))(scope, receive, answer)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  a panic of Polars is no Exception, and its text may quote a record
+            response = refused(error, scope["path"])  # it says so in the log, too
+            if not began:
+                await response(scope, receive, answer)
 
     async def _entered(self, scope: Scope, receive: Receive, answer: Send) -> None:
         try:

@@ -85,7 +85,7 @@ def _next(catalogue: Catalogue, name: str, version: str | None, owners: str | No
     """The catalogue with the next version of a data set and of its owners, or with that data set stopped."""
     try:
         return renewed(catalogue, name, version)
-    except Exception as error:  # noqa: BLE001  whatever it is, the same is seen of it
+    except BaseException as error:  # noqa: BLE001  whatever it is, a panic of Polars too, the same is seen of it
         reason = f"{type(error).__name__}: {error}" if isinstance(error, WpinqError) else type(error).__name__
     before = catalogue.data[name]
     shown = version or before.version.partition(",")[0]

@@ -41,10 +41,10 @@ class Dropping(Intake):
 
 
 def client(port: int, number: int, until: float, took: list[float]) -> None:
-    """Send one record after another over one connection."""
+    """Send one record after another over one connection, and one where the time has passed before it began."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     sent = 0
-    while time.time() < until:
+    while not sent or time.time() < until:
         body = json.dumps({"install": f"{number} {sent}", "feature": "a"})
         began = time.perf_counter()
         connection.request("POST", "/", body, {"Idempotency-Key": "1"})

@@ -109,8 +109,8 @@ def run(url: str, name: str, messages: list[pa.Array], workers: int, many: int) 
         ledger = f"{url}?ledger={name}&may_lose=crash&state={folder}"
         views = wpinq.live(COLUMNS, 10**7, ledger=ledger, recover=ledger, secret=Secret(bytes(range(32))),
                            unit=wpinq.users("user", at_most=20), keep=30)  # fmt: skip
-        total = views.map("page").measure(500, continual=True)
-        windows = views.window("1m", at="at").map("page").measure(500)
+        total = views.map("page").measure(5000, continual=True)  # noise of which moves no answer: they are compared
+        windows = views.window("1m", at="at").map("page").measure(5000)
         home = views._journal.parts.home
         with closing(views), home.connected() as connection:
             holders = [Holder(home, 3600) for _ in clocks]

@@ -1,4 +1,4 @@
-(** How a ledger adds up (core/ledger/cost.py, [Total]): of the parts of a group only the largest counts. An amount is an epsilon
+(** How a ledger adds up (core/ledger/sums/cost.py, [Total]): of the parts of a group only the largest counts. An amount is an epsilon
     or a divergence, in units of one grid: both are linear in what a unit moves. *)
 
 From Proofs Require Import Weighted.

@@ -1,4 +1,4 @@
-(** One measurement, several bins (core/ledger/renyi.py): a unit that moves all bins by [S] together, and none by more than [B],
+(** One measurement, several bins (core/ledger/sums/renyi.py): a unit that moves all bins by [S] together, and none by more than [B],
     loses at most S g(B) / B, where [g], the divergence of one bin by its shift, is convex and g(0) = 0. Shifts are whole
     steps of a grid; values are integers, which says it for real ones as in Threshold.v. *)
 

@@ -1,4 +1,4 @@
-(** The filter of a ledger that adds up epsilons and Renyi divergences (core/ledger/accountant.py, privacy rule 47).
+(** The filter of a ledger that adds up epsilons and Renyi divergences (core/ledger/sums/accountant.py, privacy rule 47).
 
     A course of questions, each chosen by the answers before, is a tree. At a question the answer [o] has the chance [p o]
     on one of two neighbours and [q o] on the other; [x o] stands for p^a q^(1-a), a the order of the ledger. Losses stand

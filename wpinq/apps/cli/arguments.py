@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from wpinq.apps.cli import options
 from wpinq.apps.cli import unit as unit_options
 from wpinq.apps.cli.inputs import Input
-from wpinq.apps.scripts import WORKER
-from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
 from wpinq.sources.form import Words
 
@@ -122,10 +120,14 @@ def _owner(text: str, unit: str | None, way: tuple[str, str, str] | None, window
 
 
 def _started(processes: int) -> Processes | None:
-    """So many processes, which start while this one loads what the command needs."""
-    engine = engine_of(processes, worker=WORKER)
-    if engine is not None:
-        engine.start()
+    """So many processes, which start while this one loads what the command needs; None where it is alone."""
+    if processes == 1:
+        return None
+    from wpinq.apps.scripts import WORKER
+    from wpinq.distributed.processes import Processes
+
+    engine = Processes(processes, WORKER)
+    engine.start()
     return engine
 
 

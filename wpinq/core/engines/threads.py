@@ -21,7 +21,6 @@ from typing import cast
 import polars as pl
 
 from wpinq.core.engines.reading import ahead
-from wpinq.core.engines.shards import divided
 from wpinq.core.plan.shapes import Keyed
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.memory import LIMIT
@@ -133,6 +132,8 @@ class Threads:
         return Workers(self._threads)
 
     def _cut(self, port: int, batch: Batch) -> None:
+        from wpinq.core.engines.shards import divided  # few steps have so many rows
+
         width = batch.frame.estimated_size() / max(len(batch), 1)
         for some in divided(batch, self._keys[port], self._key, self._count):
             for part, piece in zip(self._parts, some, strict=True):

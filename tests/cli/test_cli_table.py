@@ -152,6 +152,7 @@ def test_several_tables_are_planned_for_nothing_and_then_measured(wpinq, staff, 
         (["--want", "team", "--plan", "--save", "t.csv"], "leave out --save"),
         (["--want", "team,team"], "different names"),
         (["--want", "team", "--want", "floor"], "list the values of 'floor'"),
+        (["--down", "floor"], "line 1: write COLUMN,VALUE; the columns of the table are floor."),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_before_a_ledger_is_made(wpinq, staff, tmp_path, more, match):

@@ -115,10 +115,19 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(ledger: Ledger, spe
     assert (error.requested, error.remaining) == (Fraction(3, 10), Fraction(2, 10))
     assert error.spent == (("pages", Fraction(8, 10)),)
     assert str(error) == (
-        "users: costs epsilon 0.3, 0.2 is left of data set 'views'; nothing was charged. Spent so far:\n"
+        "users: costs epsilon 0.3, 0.2 is left of data set 'views'; nothing was charged. Ask for less, or let the"
+        " curator raise the budget. Spent so far:\n"
         "         0.8  pages"
     )
     assert len(ledger.entries()) == 3
+
+
+def test_what_was_spent_is_told_part_by_part_also_on_one_line(ledger: Ledger, spend: Spend) -> None:
+    spend(ledger, 1, "0.7", label="pages")
+    spend(ledger, 2, "0.1", label="users")
+    with pytest.raises(BudgetError) as caught:
+        spend(ledger, 3, "0.3", label="days")
+    assert " ".join(str(caught.value).split()).endswith("Spent so far: 0.7 pages; 0.1 users")
     assert spend(ledger, 4, "0.2")
 
 

@@ -196,3 +196,8 @@ def test_prices_name_the_column_whose_noise_they_tell():
     assert price.cost["epsilon"] == "3" and rows.budget.spent == 0
     text = prepare(query, {"t": rows}, {"x": (0, 10)}).explain(3)
     assert "COUNT(CASE WHEN x < 2 THEN 1 END): noise moves it by at most 3 with probability 0.95" in text
+
+
+def test_the_price_of_a_median_names_what_chooses_it():
+    price = quoted("SELECT MEDIAN(x) AS m FROM t", {"t": table()}, epsilon=1, bounds={"x": (0, 10)})
+    assert [(each.column, each.mechanism, each.half_width) for each in price.expected] == [("m", "exponential", None)]

@@ -9,6 +9,9 @@ from wpinq.aggregates.moments import Moments
 from wpinq.core.measurements.answer import LEVEL
 from wpinq.core.pricing.quote import Quote
 
+CHOOSING = "exponential"
+"""What chooses a rank, as a mechanism is named that adds noise to a count."""
+
 
 @dataclass(frozen=True)
 class ExpectedNoise:
@@ -37,4 +40,4 @@ def expected_noise(quote: Quote[Any], column: str | None = None) -> ExpectedNois
     half = getattr(quote.query, "interval", None)
     width = None if half is None or unit is None else unit * float(half(LEVEL))
     scale = float(quote.scale) * (1.0 if unit is None else unit)
-    return ExpectedNoise(column or quote.node.title, str(getattr(quote.mechanism, "name", "")), scale, width)
+    return ExpectedNoise(column or quote.node.title, getattr(quote.mechanism, "name", CHOOSING), scale, width)

@@ -250,6 +250,8 @@ class Desk:
             return tool.call(self, _read(tool, arguments)), False
         except WpinqError as error:
             return {"refused": str(error), **self.instead(error)}, True
+        except (KeyboardInterrupt, SystemExit):
+            raise
         except BaseException as error:  # noqa: BLE001  an agent is told no text of a library, which can quote anything
             reason = f"{type(error).__name__}, which was not foreseen; please report this, with the call."
             return {"refused": reason, "would_be_answered": "the same again: what was charged is free."}, True

@@ -315,6 +315,6 @@ def _paid(people: Collection, ask: Callable[[], Answer], answer: Answer) -> None
     try:
         people.count(epsilon=EPSILON, name="staff")
     except BudgetError as error:
-        _say(str(error).partition(" Spent so far")[0])
+        _say(str(error).partition(" Ask for less")[0])
     _say("The table of April would be a new question too. Where a budget allows both months, they tell together what "
          f"epsilon {2 * EPSILON} tells at the most.")  # fmt: skip

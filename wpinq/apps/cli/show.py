@@ -91,7 +91,10 @@ def budget_line(ledger: Ledger) -> str:
     if ledger.made is None:
         return line
     made = printable(ledger.title(ledger.made))
-    return f"{line}\nIts ledger is new: {made}. What of the data could not be read, wpinq check tells their curator."
+    return (
+        f"{line}\nIts ledger is new: {made}. Name it by --ledger for other data of the same people. What of the data"
+        " could not be read, wpinq check tells their curator."
+    )
 
 
 def shown(answer: Answer, ledgers: list[Ledger], *, free: bool) -> str:

@@ -320,9 +320,8 @@ def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]
     try:
         for row in lines:
             if row and (len(row) != 2 or row[0] not in names):
-                raise SourceError(
-                    f"{call}, line {lines.line_num}: write COLUMN,VALUE, where the column is one of the table."
-                )
+                there = f"the columns of the table are {', '.join(names)}"
+                raise SourceError(f"{call}, line {lines.line_num}: write COLUMN,VALUE; {there}.")
             if row:
                 result.setdefault(row[0], []).append(row[1])
     except csv.Error as error:

@@ -71,7 +71,7 @@ def make(
                             f" it: wpinq serve {file}. Then make the token.")  # fmt: skip
         for ledger in ledgers:
             Ledger.existing(ledger).cap(analyst, amount, chance)
-    suffix = "" if amount is None else f", {decimal(amount)} of each budget"
+    suffix = "" if amount is None else f", a cap of {decimal(amount)} in each ledger"
     suffix += "" if chance is None else f" and delta {decimal(chance)}"
     _tell(*tokens.make(analyst, wanted, expires, curator=curator), suffix)
 

@@ -318,7 +318,7 @@ class Release:
         costs = [Price.read(one.facts["cost"]) for one in self._publisher.register.records().values()
                  if "cost" in one.facts]  # fmt: skip
         many = None if self.file.budget.per or not costs else costs[-1].fits(promise, spent)
-        more = "" if many is None else f", for {many:,} more periods like the last"
+        more = "" if many is None else f", for {many:,} more period{'s' * (many != 1)} like the last"
         what, left = ("Rho", promise.rho_left) if promise.accounting == RHO else ("Epsilon", promise.left)
         told = f" {told}." if (told := promise.told(spent)) else ""
         return (

@@ -44,7 +44,7 @@ def differences(publisher: Publisher, period: Period) -> list[str]:
     try:
         edition = publisher.edition(period)
     except SourceError as error:
-        return [str(error)]
+        return [str(error).removeprefix(f"{period.name}: ")]
     faults = [sink.differs(edition) for sink in publisher.places]
     for root, files in publisher.shown():
         faults += [f"{root / name}: is another than the periods give" for name, content in files.items()

@@ -343,10 +343,10 @@ class Ledger:
         epsilon = positive(epsilon, "raise_budget(epsilon=...)")
         with self.transaction() as transaction:
             if epsilon <= transaction.accountant.promise.budget:
-                held = f"is not above the budget, {decimal(transaction.accountant.promise.budget)}"
+                held = f"is not above the budget that there is, {decimal(transaction.accountant.promise.budget)}"
                 raise ExactnessError(
-                    f"raise_budget: {decimal(epsilon)} {held}; give the new budget in all. A budget is never lowered:"
-                    " use a cap."
+                    f"a budget of {decimal(epsilon)} {held}; give the new one in all. A budget is never lowered: use a"
+                    " cap."
                 )
             transaction.raise_budget(epsilon)
 

@@ -177,7 +177,7 @@ def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Ac
         whole, left = after.divergence - spent.divergence, promise.limit - spent.divergence
         asks = f"costs {promise.kind} {decimal(whole)}"
     why = f"{asks} with what is charged beside it, {decimal(left)} is left of data set {before.name!r}{before.told}"
-    return before.refusal(charge, whole, left, why)
+    return before.refusal(charge, whole, left, why, "budget")
 
 
 def _charge_key(ledger: Ledger, charge: Charge) -> ChargeKey:

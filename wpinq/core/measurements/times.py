@@ -74,7 +74,10 @@ class Times:
             PlanError: It has none, or no window was given.
         """
         if window is not None:
-            raise PlanError("observe(window=...): this is no measurement of windows; leave it out.")
+            raise PlanError(
+                "observe(window=...): this is no measurement of windows; leave it out. A bin of several columns is a"
+                " tuple; observe_many takes several bins."
+            )
         if epoch is not None:
             raise PlanError("observe(epoch=...): it was measured once; leave it out, or measure(continual=True).")
 

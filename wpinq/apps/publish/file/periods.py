@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from wpinq.apps.publish.file.declared import Every
@@ -54,7 +55,15 @@ class Period:
             year, month, day, hour = [*numbers, *(1, 1, 0)[len(numbers) - 1 :]]
             return cls(dt.datetime(year, month, day, hour), every)
         except (ValueError, TypeError):
-            raise PlanError(f"period {text[:40]!r}: is no {every}; write it as {FORMS[every]}.") from None
+            raise PlanError(f"period {text[:40]!r}: is no {every}; write it as {cls._form(text, every)}.") from None
+
+    @classmethod
+    def _form(cls, text: str, every: Every) -> str:
+        """How a period of this kind is written: the one that a date or week is in, or begins, where the text is one."""
+        with suppress(ValueError, OverflowError):
+            moment = dt.datetime.fromisoformat(text)
+            return cls.of(moment, every).name if moment.year < dt.MAXYEAR else FORMS[every]
+        return FORMS[every]
 
     @classmethod
     def of(cls, moment: dt.datetime, every: Every) -> Period:

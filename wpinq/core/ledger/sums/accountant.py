@@ -331,7 +331,7 @@ class Accountant:
             left = self.promise.rho_left(self.spent) if after.only_gaussian(self.spent) else self.left
             short = ROUNDED if ZERO < costs - left < costs / 10**9 else ""
             text = f"{self.promise.asks(after, self.spent)}, {decimal(left)} is left {where}{self.told}{short}"
-            raise self.refusal(charge, costs, left, text)
+            raise self.refusal(charge, costs, left, text, "budget")
         mine = self.by(charge.analyst, after)
         if charge.analyst in self.caps:
             share, before = self.promise.share(self.caps[charge.analyst]), self.by(charge.analyst, self.spent)
@@ -339,12 +339,12 @@ class Accountant:
                 left = share.left(before)
                 cap = f"{decimal(left)} is left of the cap of analyst {charge.analyst!r} {where}"
                 text = f"{self.promise.asks(after, self.spent)}, {cap}"
-                raise self.refusal(charge, costs, min(left, self.left), text)
+                raise self.refusal(charge, costs, min(left, self.left), text, "cap")
         if mine.delta > self.delta_caps.get(charge.analyst, mine.delta):
             asks = after.delta - self.spent.delta
             left = max(self.delta_caps[charge.analyst] - mine.delta + asks, ZERO)
             cap = f"{decimal(left)} is left of the delta cap of analyst {charge.analyst!r} {where}"
-            raise self.refusal(charge, costs, self.left, f"costs delta {decimal(asks)}, {cap}")
+            raise self.refusal(charge, costs, self.left, f"costs delta {decimal(asks)}, {cap}", "cap")
 
     def by(self, analyst: str | None, after: Composition) -> Composition:
         """What an analyst has spent, with what all have beyond what the ledger holds now."""
@@ -361,12 +361,15 @@ class Accountant:
             f" the same people; epsilon {decimal(self.spent.epsilon)} is spent in this one."
         )
 
-    def refusal(self, charge: Charge, epsilon: Fraction, left: Fraction, why: str) -> BudgetError:
-        """The error of a charge that does not fit."""
+    def refusal(
+        self, charge: Charge, epsilon: Fraction, left: Fraction, why: str, what: str | None = None
+    ) -> BudgetError:
+        """The error of a charge that does not fit: `what` is what a curator could raise, where that helps."""
         spent = self.spent_on(charge.analyst)
-        lines = "".join(f"\n  {decimal(amount):>10}  {label}" for label, amount in spent) or " nothing"
+        lines = ";".join(f"\n  {decimal(amount):>10}  {label}" for label, amount in spent) or " nothing"
         kind = "" if self.promise.accounting == PURE else f", as {self.promise.kind}"
-        message = f"{charge.label}: {why}; nothing was charged. Spent so far{kind}:{lines}"
+        do = f" Ask for less, or let the curator raise the {what}." if what else ""
+        message = f"{charge.label}: {why}; nothing was charged.{do} Spent so far{kind}:{lines}"
         return BudgetError(message, requested=epsilon, remaining=left, spent=spent)
 
     def spent_on(self, analyst: str | None = None) -> tuple[tuple[str, Fraction], ...]:

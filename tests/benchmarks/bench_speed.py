@@ -34,6 +34,10 @@ from speed_works import LARGE, WORKS, Work
 
 from wpinq.core import kernels
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # what tests share
+
+import processes
+
 LONGEST = 600
 """Seconds after which a piece of work is not repeated."""
 SIDES = ("wall", "cpu", "peak MB")
@@ -46,13 +50,11 @@ def make(folder: Path, rows: int, wanted: set[str]) -> None:
     speed_data.make(folder, rows, wanted)
 
 
-def timed(script: str, file: Path, other: Path) -> dict[str, float]:
+def timed(script: str, file: Path, other: Path, begin: type[subprocess.Popen[Any]]) -> dict[str, float]:
     """Wall seconds, CPU seconds and peak megabytes of a process, and the figures that it printed."""
     with tempfile.TemporaryDirectory() as own:
         start = time.perf_counter()
-        child = subprocess.Popen(
-            [sys.executable, "-c", script, str(file), str(other), own], stdout=subprocess.PIPE, cwd=own
-        )
+        child = begin([sys.executable, "-c", script, str(file), str(other), own], stdout=subprocess.PIPE, cwd=own)
         assert child.stdout is not None
         printed = child.stdout.read().decode()
         _, status, used = os.wait4(child.pid, 0)
@@ -64,14 +66,16 @@ def timed(script: str, file: Path, other: Path) -> dict[str, float]:
     return {"wall": wall, "cpu": used.ru_utime + used.ru_stime, "peak MB": used.ru_maxrss / 1024} | figures
 
 
-def measure(work: Work, folder: Path, runs: int, engine: str) -> dict[str, dict[str, float]]:
+def measure(
+    work: Work, folder: Path, runs: int, engine: str, begin: type[subprocess.Popen[Any]]
+) -> dict[str, dict[str, float]]:
     """A piece of work by every engine: medians."""
     scripts = {name: script for name, script in work.scripts.items() if engine in name}
     seen: dict[str, list[dict[str, float]]] = {name: [] for name in scripts}
     start = time.perf_counter()
     for run in range(runs):
         for name in list(scripts)[:: 1 if run % 2 else -1]:
-            seen[name].append(timed(scripts[name], folder / work.file, folder / work.other))
+            seen[name].append(timed(scripts[name], folder / work.file, folder / work.other, begin))
         if time.perf_counter() - start > LONGEST:
             break
     return {
@@ -117,6 +121,7 @@ def main() -> None:
     if options.markdown:
         return markdown(json.loads(options.markdown.read_text()))
     rows, runs = (20_000, 1) if options.smoke else (options.rows, options.runs)
+    begin = processes.Popen if options.smoke else subprocess.Popen  # copies, of a smoke run, which compares nothing
     works = [work for work in [*WORKS, *[LARGE] * options.large] if options.only in work.title]
     compileall.compile_dir(Path(kernels.__file__).parents[1], quiet=1)  # as an installation does
     machine = f"{dt.datetime.now().astimezone().date()}, {os.cpu_count()} cores, {platform.machine()}, "
@@ -134,10 +139,11 @@ def main() -> None:
             maker.start()
             maker.join()
             assert maker.exitcode == 0, "the data could not be made"
-            kept["works"][work.title] = measure(work, folder, runs, options.engine)
+            kept["works"][work.title] = measure(work, folder, runs, options.engine, begin)
             show(work.title, kept["works"][work.title])
             if options.json:
                 options.json.write_text(json.dumps(kept, indent=1))
+    processes.STEM_OF_THIS.end()
     return None
 
 

@@ -349,7 +349,7 @@ def test_all_or_none_over_ledgers_of_each_kind():
 
 @pytest.mark.parametrize(("accounting", "gaussian"), [*product(["renyi", "rho"], [False, True])])
 def test_another_process_knows_both_sums_from_a_checkpoint(accounting, gaussian, tmp_path, monkeypatch):
-    for room in ("accountant", "replay", "transaction"):
+    for room in ("sums.accountant", "replay", "transaction"):
         monkeypatch.setattr(f"wpinq.core.ledger.{room}.EVERY", 8)
     path = tmp_path / "L"
     ledger = opened(path) if accounting == "renyi" else of_rho(path)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq
+from wpinq.apps.cli.show import budget_line
 from wpinq.core.ledger import Ledger
 
 LOUD = 20_000  # noise that is zero but for a chance of exp(-100)
@@ -130,3 +131,11 @@ def test_python_asks_tables_of_one_ledger_at_the_same_price(tmp_path):
     assert (answer.cost["epsilon"], Ledger.existing(tmp_path / "L").spent()[0]) == (1, 1)
     count = tables["visits"].join_rows(tables["people"], on="user").count(epsilon=1)
     assert (count.cost["epsilon"], Ledger.existing(tmp_path / "L").spent()[0]) == (2, 3), "each table pays 1"
+
+
+def test_of_many_tables_three_are_named(tmp_path):
+    for day in range(5):
+        rows = wpinq.protect([("a",)], columns=("page",), budget=1, ledger=tmp_path / "days", name=f"day {day}")
+    assert rows.left == 1
+    line = budget_line(Ledger.existing(tmp_path / "days"))
+    assert line == "Epsilon 1 of 1 is left for day 0 and day 1 and day 2 and 2 more."

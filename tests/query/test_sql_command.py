@@ -1,6 +1,7 @@
 """`wpinq sql`: files, SQLite, a real PostgreSQL; what is charged, what is written, what is refused."""
 
 import json
+import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -220,6 +221,17 @@ def test_explain_charges_nothing(run, tmp_path):
     assert "measure(epsilon=1)" in out
     assert "protect" in out
     assert not (tmp_path / "views.csv.ledger").exists()
+
+
+def test_explain_tells_how_far_noise_moves_a_sum(run, tmp_path):
+    (tmp_path / "sold.csv").write_text("pieces\n2\n3\n")
+    form = ("--from", "sold=sold.csv", "--columns", "pieces:int", "--bounds", "pieces=0..10", "--epsilon", 1)
+    code, out, _ = run("EXPLAIN SELECT SUM(pieces) AS n, COUNT(*) AS k FROM sold", *form)
+    assert code == 0
+    _, head, *rows = [re.split(r"\s{2,}", line) for line in out.splitlines()]
+    told = {row[0]: dict(zip(head, row, strict=True)) for row in rows if len(row) == len(head)}
+    assert 59 < float(told["SUM(pieces), clamped to 0..10"]["95% of noise within"]) < 61  # scale 10 at epsilon 1/2
+    assert not (tmp_path / "sold.csv.ledger").exists()
 
 
 def test_the_functions_of_expressions_are_listed(run):

@@ -18,7 +18,10 @@ from wpinq.errors import PlanError
 from wpinq.query.select.derived import CALL
 
 Line: TypeAlias = tuple[str, Quote[Any], float | None]
-"""How a query has a measurement, its price, and by how much noise moves it with probability 0.95, if it is a count."""
+"""How a query has a measurement, its price, and by how much noise moves it with probability 0.95.
+
+None where that depends on the answer, as of a mean or a rank.
+"""
 WORD = re.compile(r"\s*EXPLAIN\b\s*", re.IGNORECASE)
 
 

@@ -128,7 +128,8 @@ class QuotedSql:
     @property
     def lines(self) -> list[Line]:
         """What EXPLAIN says of each quote."""
-        halves = {quote: half_of(self.statement, quote.query, LEVEL) for quote in self.counts}
+        halves = {entry.quote: expected_noise(entry.quote).half_width for entry in self.numbers}
+        halves |= {quote: half_of(self.statement, quote.query, LEVEL) for quote in self.counts}
         return [(text, quote, halves.get(quote)) for quote, text in self._written().items()]
 
     def explained(self, choice: Quote[Any] | None = None) -> Answer:

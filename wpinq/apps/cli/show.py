@@ -18,6 +18,8 @@ LEVEL = Fraction(9, 10)
 """Of the intervals that are printed."""
 ROWS = 40
 """Rows of an answer that are printed; a JSON file holds them all."""
+FEW = 3
+"""Tables of a ledger that are named: a release has one for each period."""
 
 
 SPENT_ALL = (
@@ -85,7 +87,8 @@ def protects_line(node: Node) -> str:
 def budget_line(ledger: Ledger) -> str:
     """What is left of a budget, and what that means where it is nothing; of a new one, where it lies."""
     left = ledger.remaining()
-    names = " and ".join(sorted(ledger.tables)) or ledger.name
+    tables = sorted(ledger.tables) or [ledger.name]
+    names = " and ".join([*tables[:FEW], *([f"{len(tables) - FEW} more"] if len(tables) > FEW else [])])
     line = ledger.promise.left_line(left, ledger.told, names)
     line = line if left else f"{line} {SPENT_ALL}."
     if ledger.made is None:

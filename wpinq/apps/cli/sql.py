@@ -183,14 +183,15 @@ def _explain(
     statements: Sequence[Statement], terms: Terms, listed: bool, inputs: Mapping[str, Input],
     together: Callable[[], Answer],
 ) -> None:  # fmt: skip
-    """Show the plan of each measurement, and what it would cost; where several columns are of one, what these cost."""
+    """Show the plan of each measurement, and what it would cost; of sums, say, how far noise moves them."""
     from wpinq.apps.cli.show import protects_line
     from wpinq.query import divided
 
     for table in inputs.values():
         table.insist_on_a_number()
-    joined = any(statement.ranged or statement.joined is not None for statement in statements)
-    if terms.epsilon is not None and (terms.mechanism != "geometric" or joined):
+    named = listed or terms.delta is not None or not any(statement.keys for statement in statements)
+    priced = any(each.ranged or each.joined is not None or (each.numbers and named) for each in statements)
+    if terms.epsilon is not None and (terms.mechanism != "geometric" or priced):
         typer.echo(str(together()))
     else:
         share = divided(len(statements), epsilon=terms.epsilon, rho=terms.rho)

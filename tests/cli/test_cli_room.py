@@ -16,6 +16,7 @@ import pytest
 
 from wpinq import storage
 from wpinq.apps.cli import outputs, process
+from wpinq.errors import EngineError, redacted
 
 
 def ended(views, *, low=None, **streams):
@@ -74,6 +75,14 @@ def test_too_few_threads_are_told_before_a_charge(wpinq, views, monkeypatch, wor
     assert "too few threads can be started: a command needs" in wpinq(*words).refused()
     assert not any(thread.is_alive() for thread in started)
     assert not views.with_name("views.csv.ledger").exists()
+
+
+def test_a_step_that_can_start_no_thread_says_so_and_quotes_nothing():
+    def starts():
+        raise RuntimeError("can't start new thread")
+
+    with pytest.raises(EngineError, match="observe failed with RuntimeError: too few threads can be started; raise"):
+        redacted("observe", starts)
 
 
 @pytest.mark.parametrize("how", ["closed", "read"])

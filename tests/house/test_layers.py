@@ -52,6 +52,8 @@ BELOW = {"arguments", "errors", "exact", "lazy", "progress", "storage"}
 """What the core stands on: tools that know nothing of data."""
 FACE = 60
 """Names of the core that programs use. Fewer are better; another one needs a reason."""
+STEPS = 6
+"""Files of a folder that stand above each other, at the most: so many are read to follow its longest thread."""
 DRAWERS = {"noise", "pricing", "measurements", "aggregates"}
 """Rooms that may know the noise."""
 JUDGES = {f"wpinq.testing.checks.{name}" for name in ("choices", "names", "trees")}
@@ -122,6 +124,25 @@ def test_no_files_import_each_other_in_a_circle():
         for name in free:
             del left[name]
     assert not left, sorted(left)
+
+
+def home(path: Path) -> Path:
+    """The folder of a file that has a README, which says what is in it."""
+    return next(folder for folder in path.parents if (folder / "README.md").exists())
+
+
+def test_a_room_is_read_in_a_few_steps():
+    """How many files stand above each other in a folder: of those that import nothing else of it, and so on up."""
+    high = {}
+    for folder in {home(path) for path in MODULES.values()} - {PACKAGE.parent}:
+        left = {name: graph()[name] for name, path in MODULES.items() if home(path) == folder}
+        floors = 0
+        while left:
+            left = {name: others for name, others in left.items() if others & set(left)}
+            floors += 1
+        if floors > STEPS:
+            high[folder.name] = floors
+    assert not high
 
 
 def test_only_measurements_know_the_noise():

@@ -16,6 +16,8 @@ import pytest
 
 from wpinq import storage
 from wpinq.apps.cli import outputs, process
+from wpinq.apps.cli.app import app
+from wpinq.apps.cli.errors import guarded
 from wpinq.errors import EngineError, redacted
 
 
@@ -57,7 +59,7 @@ def test_each_limit_has_its_words(wpinq, views, monkeypatch, which, soft, said):
 @pytest.mark.parametrize(("words", "least"), [
     (("degrees", "views.csv", "--of", "page", "--budget", "1"), 1), (("serve", "site.toml"), 2),
 ], ids=["degrees", "serve"])  # fmt: skip
-def test_too_few_threads_are_told_before_a_charge(wpinq, views, monkeypatch, words, least):
+def test_too_few_threads_are_told_before_a_charge(views, monkeypatch, capsys, words, least):
     """Libraries that can start none panic, write megabytes of lines, abort after the charge, or wait for ever."""
     monkeypatch.chdir(views.parent)
     needed = (process.THREADS + process.BY_CORE * (os.cpu_count() or 1)) * least
@@ -69,10 +71,10 @@ def test_too_few_threads_are_told_before_a_charge(wpinq, views, monkeypatch, wor
         started.append(thread)
         start(thread)
 
-    if least > 1:
-        monkeypatch.setattr(process, "check_room", lambda: None)
     monkeypatch.setattr(threading.Thread, "start", starts)
-    assert "too few threads can be started: a command needs" in wpinq(*words).refused()
+    monkeypatch.setattr(sys, "argv", ["wpinq", *words])
+    assert guarded(app, None) == 2
+    assert "too few threads can be started: a command needs" in capsys.readouterr().err
     assert not any(thread.is_alive() for thread in started)
     assert not views.with_name("views.csv.ledger").exists()
 

@@ -20,7 +20,7 @@ from typing import Any
 import typer
 
 from wpinq.apps.cli.lines import say
-from wpinq.apps.cli.process import STOPPED, check_room, why
+from wpinq.apps.cli.process import STOPPED, check_room, check_threads, why
 from wpinq.errors import WpinqError
 
 BAD, INTERRUPTED = 2, 130
@@ -37,6 +37,8 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: say(ours(str(message)))
             check_room()
+            if arguments is None:  # a process of this command alone: what a program that runs on has, it knows
+                check_threads()
             code = typer.main.get_command(app).main(arguments, prog_name="wpinq", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):

@@ -76,7 +76,6 @@ def check_room() -> None:
     Raises:
         SourceError: Standard output is closed or full, or a limit of the process is too low.
     """
-    check_threads()
     for which, (least, what, option, unit) in LEAST.items():
         soft = resource.getrlimit(which)[0]
         if soft != resource.RLIM_INFINITY and soft < least:

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from wpinq.arguments import instance, require
-from wpinq.errors import SourceError
+from wpinq.errors import PlanError, SourceError
 
 NONCE = 12
 
@@ -162,9 +161,11 @@ def replacing(call: str, path: str | Path, suffixes: tuple[str, ...]) -> Iterato
         suffixes: The endings that `call` can write.
 
     Raises:
+        PlanError: It is no path.
         SourceError: The suffix is not one of `suffixes`, or the place cannot be written.
     """
-    require(path, instance("a path", str, os.PathLike), f"{call}(path)")
+    if not isinstance(path, (str, os.PathLike)):
+        raise PlanError(f"{call}(path): takes a path, and {type(path).__name__} was given.")
     path = Path(path)
     if path.suffix.lower() not in suffixes or "\0" in str(path):
         raise SourceError(f"{call}({str(path)!r}): the file's name must end in one of {', '.join(suffixes)}.")

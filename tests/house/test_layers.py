@@ -11,8 +11,7 @@ PACKAGE = Path(wpinq.__file__).parent
 
 FLOORS = [
     {"apps", "errors", "kernels"},
-    {"arguments", "exact", "lazy", "progress", "records"},
-    {"storage"},
+    {"arguments", "exact", "lazy", "progress", "records", "storage"},
     {"noise", "html", "functions", "ledger", "state"},
     {"plan", "postprocess", "sources"},
     {"operators", "engines"},

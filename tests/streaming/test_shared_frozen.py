@@ -99,14 +99,14 @@ def test_attack_13_the_last_part_of_a_host_that_ends_makes_no_record_late(shared
     path.write_text("user,at\n")
     with closing(Shared(shared_ledger, path, AT, lateness=dt.timedelta(0))) as shared:
         m = shared.views.window("1s", at="at").map("user").measure(EXACT)
+        other = Holder(shared.home, 3600)  # before the window begins: a slow machine closes it within any two lines
+        with shared.home.connected() as connection:
+            other.balance(connection, ["kafka t 0-t"], "t", moving=True)
         ((begin,),) = shared.run("SELECT extract(epoch FROM clock_timestamp())::bigint")
         window = dt.datetime.fromtimestamp(begin, dt.UTC).replace(tzinfo=None)
-        other = Holder(shared.home, 3600)
         parts = shared.views._journal.parts
         shared.epoch(f"ann,{window}")
         time.sleep(2)
-        with shared.home.connected() as connection:
-            other.balance(connection, ["kafka t 0-t"], "t", moving=True)
         parts._looked["kafka t 0-t"] = (begin + 5) * 10**6  # read by another worker up to after the window
         connected = Home.connected
 

@@ -6,7 +6,7 @@ import datetime as dt
 import difflib
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -80,12 +80,14 @@ def decode(tables: object, call: str) -> File:
     """Check what a release file says.
 
     Args:
-        given: The file's tables.
+        tables: The file's tables.
         call: What messages call it.
 
     Raises:
-        PlanError: A key is unknown or missing, or a value is of another type or impossible.
+        PlanError: It is no mapping, a key is unknown or missing, or a value is of another type or impossible.
     """
+    if not isinstance(tables, Mapping):  # msgspec takes whatever has keys for a mapping, a data frame too
+        raise PlanError(f"{call}: {type(tables).__name__} is no mapping of tables, as a release file's are.")
     refuse_nul(tables, call)
     try:
         file = msgspec.convert(tables, File)

@@ -34,7 +34,7 @@ def test_commands_make_such_ledgers(wpinq, views, small, promise, says, tmp_path
     assert wpinq(*asked, *own, "--ledger", tmp_path / "sql").code == 0
     assert held(tmp_path / "sql") == held(tmp_path / "run")
     assert wpinq(*asked, "--ledger", tmp_path / "sql").code == 0, "the ledger knows how it adds up"
-    spends = ("--budget", "1/10", *promise[2:]) if says == "renyi" else ("--budget", "1/10", *promise)
+    spends = ("--rho", "1/10") if "--rho" in promise else ("--epsilon", "1/10", *promise)
     assert wpinq("degrees", views, "--of", "page", *spends, "--ledger", tmp_path / "degrees").code == 0
     assert held(tmp_path / "degrees")[0] == says
 
@@ -124,7 +124,7 @@ def test_sql_says_what_does_not_go_together(wpinq, views, tmp_path, listing):
 
 
 def test_degrees_spend_rho(wpinq, views, tmp_path):
-    """--rho alone is what it spends, with Gaussian noise, and the budget of a new ledger; of an old one, a part."""
+    """--rho is what it spends, with Gaussian noise, and the budget of a new ledger; of an old one, a part."""
     asked = ("degrees", views, "--of", "page", "--ledger", tmp_path / "l")
     first = wpinq(*asked, "--rho", "1/8", "--json", tmp_path / "d.json")
     assert first.code == 0
@@ -136,4 +136,4 @@ def test_degrees_spend_rho(wpinq, views, tmp_path):
     assert wpinq("ledger", "raise", tmp_path / "l", "1").code == 0
     assert wpinq(*asked, "--rho", "1/2").code == 0
     assert Ledger.existing(tmp_path / "l").divergence == library.exact.exact("5/8", "")
-    assert "give --budget" in wpinq(*asked).refused()
+    assert "give --epsilon" in wpinq(*asked).refused()

@@ -60,6 +60,17 @@ def test_the_budget_is_split_exactly(wpinq, views, tmp_path, remaining):
     assert json.loads(out.read_text())["scale"] == {"cdf": 9, "sequence": 4.5}
 
 
+def test_a_new_ledger_has_the_budget_and_the_run_spends_epsilon_of_it(wpinq, views, tmp_path, remaining):
+    ledger = tmp_path / "ledger"
+    asked = ("degrees", views, "--of", "page", "--ledger", ledger)
+    assert wpinq(*asked, "--epsilon", "1/2", "--budget", 3).code == 0
+    assert remaining(ledger) == Fraction(5, 2)
+    assert wpinq(*asked, "--epsilon", "1/4").code == 0
+    assert remaining(ledger) == Fraction(9, 4)
+    assert "its budget is epsilon 3" in wpinq(*asked, "--epsilon", "1/8", "--budget", 9).refused()
+    assert remaining(ledger) == Fraction(9, 4)
+
+
 def test_a_larger_budget_that_is_there_is_spent_from(wpinq, views, loud, tmp_path, remaining):
     ledger = tmp_path / "ledger"
     assert wpinq("run", loud, views, "--budget", "200", "--ledger", ledger).code == 0

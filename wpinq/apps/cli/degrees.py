@@ -60,16 +60,12 @@ def degrees(
     data: Input,
     *,
     of: Annotated[str, typer.Option(help="The column whose values are counted.", metavar="COLUMN", show_default=False)],
-    budget: Annotated[str | None, options.SPENT] = None,
+    epsilon: options.Epsilon = None,
     rho: Annotated[
         str | None,
-        typer.Option(
-            help="Without --budget, what this run spends in all with Gaussian noise, and the budget of a new ledger. "
-            "Beside it, the budget of a new ledger.",
-            metavar="RHO",
-            show_default=False,
-        ),
+        typer.Option(help="What it costs instead, with Gaussian noise.", metavar="RHO", show_default=False),
     ] = None,
+    budget: options.BudgetOrAll = None,
     split: Annotated[
         str | None,
         typer.Option(
@@ -112,12 +108,14 @@ def degrees(
 
     What is protected is one record, or with --unit one person: then the degrees are those of the records that are kept.
     """
-    terms, share = terms_of(budget, rho), share_of(split, method, prior)
+    terms, allowed = terms_of(epsilon, rho, budget)
+    share = share_of(split, method, prior)
     written = check_fit(json, plot, synthesize, data.files())
     schema = data.limitless()._node.schema
     pair = (next((name for name in schema.names if name != of), "user"), schema[of].name)
 
-    release = measured(data, of, terms, share, {"method": method, "prior": prior}, analyst=analyst)
+    how = {"method": method, "prior": prior}
+    release = measured(data, of, terms, share, how, budget=allowed, analyst=analyst)
     if json is not None:
         write_json(json, content(release))
     if plot is not None:
@@ -127,19 +125,21 @@ def degrees(
     _show(release, written)
 
 
-def terms_of(budget: str | None, rho: str | None) -> Terms:
-    """What a run spends: epsilon, or without it rho.
+def terms_of(epsilon: str | None, rho: str | None, budget: str | None) -> tuple[Terms, Fraction | None]:
+    """What a run spends, epsilon or rho, and what a new ledger allows where that is more.
 
     Raises:
-        ExactnessError: There is neither.
+        ExactnessError: Both are given, or nothing is.
     """
     from wpinq.core import GAUSSIAN, Terms
 
-    if budget is None and rho is not None:
-        return Terms(mechanism=GAUSSIAN, rho=positive(rho, "--rho"), call="degrees")
-    if budget is None:
-        raise ExactnessError("degrees: give --budget, the epsilon that it spends, or --rho, with Gaussian noise.")
-    return Terms(positive(budget, "--budget"), call="degrees")
+    allowed = None if budget is None else positive(budget, "--budget")
+    if rho is None:
+        cost, rest = options.cost_or_all("degrees", epsilon, allowed)
+        return Terms(cost, call="degrees"), rest
+    if epsilon is not None:
+        raise ExactnessError("degrees: give --epsilon, what it costs, or --rho, with Gaussian noise; not both.")
+    return Terms(mechanism=GAUSSIAN, rho=positive(rho, "--rho"), call="degrees"), allowed
 
 
 def share_of(split: str | None, method: MethodOption | None, prior: PriorOption | None = None) -> Fraction | None:
@@ -160,7 +160,14 @@ def share_of(split: str | None, method: MethodOption | None, prior: PriorOption 
 
 
 def measured(
-    data: Input, of: str, terms: Terms, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
+    data: Input,
+    of: str,
+    terms: Terms,
+    share: Fraction | None,
+    how: dict[str, Any],
+    *,
+    budget: Fraction | None,
+    analyst: str | None,
 ) -> FittedRelease:
     """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
     import polars as pl
@@ -174,8 +181,7 @@ def measured(
     nothing = data.limitless().map(pl.col(of))
     quoted(nothing, terms, **options | {"method": options["method"] or "posterior"})
     epsilon, rho = (None if amount is None else exact(amount, "degrees") for amount in (terms.epsilon, terms.rho))
-    spent_from = data if rho is None else replace(data, rho=None)
-    counted = spent_from.protect_to_spend(epsilon, rho).map(pl.col(of))
+    counted = replace(data, rho=None).protect_to_spend(epsilon, rho, budget).map(pl.col(of))
     fit = wpinq.degrees.release(counted, epsilon, rho=rho, mechanism=terms.mechanism, **options)
     return FittedRelease(of, sources(counted._node)[0], terms, fit, counted._node)
 

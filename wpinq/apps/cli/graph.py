@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def graph(
     data: Input,
     *,
-    budget: Annotated[str, options.SPENT],
+    epsilon: options.Epsilon = None,
+    budget: options.BudgetOrAll = None,
     mutual: Annotated[
         bool,
         typer.Option(
@@ -78,7 +79,7 @@ def graph(
     from wpinq.graphs import fit
     from wpinq.postprocess.graphs.chain import ready
 
-    epsilon = positive(budget, "--budget")
+    cost, allowed = options.cost_or_all("graph", epsilon, None if budget is None else positive(budget, "--budget"))
     ready("wpinq graph")
     if not bipartite:
         needs("graphs", "wpinq graph")
@@ -86,9 +87,9 @@ def graph(
     if bipartite and mutual:
         raise PlanError("--mutual is of edges that both ends list; --bipartite has pairs. Leave one of them out.")
     if bipartite:
-        edges, measured = measure_pairs(data, epsilon, analyst)
+        edges, measured = measure_pairs(data, cost, allowed, analyst=analyst)
     else:
-        edges, measured = measure(data, epsilon, mutual=mutual, analyst=analyst)
+        edges, measured = measure(data, cost, allowed, mutual=mutual, analyst=analyst)
     fitted = fit(measured, seed=seed, steps=steps, chains=chains)
     if json is not None:
         write_json(json, {"wpinq": installed(), **fitted.content()})
@@ -97,26 +98,30 @@ def graph(
     if synthesize is not None:
         first, second = edges._node.schema.names
         fitted.save(synthesize, (first, second))
-    show(edges, epsilon, fitted, written)
+    show(edges, cost, fitted, written)
 
 
-def measure(data: Input, epsilon: Fraction, *, mutual: bool, analyst: str | None) -> tuple[Collection, Any]:
+def measure(
+    data: Input, epsilon: Fraction, budget: Fraction | None, *, mutual: bool, analyst: str | None
+) -> tuple[Collection, Any]:
     """Charge and read; what is refused is refused without records, before a ledger is made."""
     from wpinq.graphs.measure import measure as measured
     from wpinq.graphs.measure import quoted
 
     quoted(data.limitless(), epsilon, mutual=mutual, analyst=analyst)
-    edges = data.protect_to_spend(epsilon)
+    edges = data.protect_to_spend(epsilon, budget=budget)
     return edges, measured(edges, epsilon, mutual=mutual, analyst=analyst)
 
 
-def measure_pairs(data: Input, epsilon: Fraction, analyst: str | None) -> tuple[Collection, Any]:
+def measure_pairs(
+    data: Input, epsilon: Fraction, budget: Fraction | None, *, analyst: str | None
+) -> tuple[Collection, Any]:
     """The same of a bipartite graph."""
     from wpinq.graphs.bipartite import measure_pairs as measured
     from wpinq.graphs.bipartite import quoted
 
     quoted(data.limitless(), epsilon, analyst=analyst)
-    pairs = data.protect_to_spend(epsilon)
+    pairs = data.protect_to_spend(epsilon, budget=budget)
     return pairs, measured(pairs, epsilon, analyst=analyst)
 
 

@@ -247,13 +247,18 @@ class Input:
                 "dropped; --format declares another format, and wpinq check tells how many lines fit."
             )
 
-    def protect_to_spend(self, epsilon: Fraction | None, rho: Fraction | None = None) -> Collection:
-        """Protect the records in order to spend this of whatever their budget is; a new ledger gets it as its budget.
+    def protect_to_spend(
+        self, epsilon: Fraction | None, rho: Fraction | None = None, budget: Fraction | None = None
+    ) -> Collection:
+        """Protect the records in order to spend this of whatever their budget is.
 
         Args:
             epsilon: Of Laplace noise.
             rho: Instead, of Gaussian noise; or both, which together have a rho of epsilon^2 / 2 more at most.
+            budget: Epsilon that a new ledger gets as its budget; by default what is spent.
         """
+        if budget is not None:
+            return self.protect_as_allowed(budget)
         whole = (epsilon or 0) + (self.unit.choice.epsilon if self.unit is not None and self.unit.choice else 0)
         spender = (
             self if rho is None or self.rho is not None else replace(self, rho=str(rho + Fraction(whole) ** 2 / 2))
@@ -278,7 +283,7 @@ class Input:
             except LedgerError:
                 raise refused from None
             held = sources(result._node)[0].ledger.promise
-            wanted = Asked.of("wpinq sql", budget, None, self.rho, self.accounting)
+            wanted = Asked.of("--budget", budget, None, self.rho, self.accounting)
             if (held.budget, held.accounting) != (wanted.amount, wanted.accounting):
                 raise
             return result

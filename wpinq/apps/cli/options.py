@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from wpinq.errors import ExactnessError
+from wpinq.exact import positive
 
 DataflowName = Annotated[
     str,
@@ -55,14 +59,18 @@ Budget = Annotated[
         show_default=False,
     ),
 ]
-SPENT = typer.Option(
-    help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made with "
-    "this budget, and nothing of it is left.",
-    metavar="EPSILON",
-    show_default=False,
-)
+BudgetOrAll = Annotated[
+    str | None,
+    typer.Option(
+        help="Epsilon that a new ledger allows in all, exactly: 0.2 or 1/5; without it, what this run spends. Without "
+        "--epsilon, that is spent whole.",
+        metavar="EPSILON",
+        show_default=False,
+    ),
+]
 Epsilon = Annotated[
-    str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
+    str | None,
+    typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", metavar="EPSILON", show_default=False),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")]
 Accounting = Annotated[
@@ -282,3 +290,19 @@ Listen = Annotated[
                  "The file has it in the clear. What wpinq publish follow takes (data.listen) is destroyed period by "
                  "period."),
 ]  # fmt: skip
+
+
+def cost_or_all(command: str, epsilon: str | None, budget: Fraction | None) -> tuple[Fraction, Fraction | None]:
+    """What a run costs, and what a new ledger allows where both are said; without a cost it is all of the budget.
+
+    Raises:
+        ExactnessError: Neither is said, or the cost is no amount.
+
+    >>> cost_or_all("graph", "1/2", Fraction(3)), cost_or_all("graph", None, Fraction(3))
+    ((Fraction(1, 2), Fraction(3, 1)), (Fraction(3, 1), None))
+    """
+    if epsilon is not None:
+        return positive(epsilon, "--epsilon"), budget
+    if budget is None:
+        raise ExactnessError(f"{command}: give --epsilon, what it costs, or --budget, which it then spends whole.")
+    return budget, None

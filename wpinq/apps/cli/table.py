@@ -213,9 +213,8 @@ def _several(
 def _spending(data: Input, terms: dict[str, Any], budget: str | None) -> Collection:
     """The records, protected to spend what the tables cost."""
     spender = data if terms["rho"] is None else replace(data, rho=None)
-    if budget is None:
-        return spender.protect_to_spend(terms["epsilon"], terms["rho"])
-    return spender.protect_as_allowed(positive(budget, "--budget"))
+    allowed = None if budget is None else positive(budget, "--budget")
+    return spender.protect_to_spend(terms["epsilon"], terms["rho"], allowed)
 
 
 def _tell(lines: list[str], records: Collection, files: list[Path]) -> None:

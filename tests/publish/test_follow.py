@@ -263,6 +263,14 @@ plot = false
 [[sink]]
 directory = "out/{date}"
 """)
+    unnamed = tmp_path / "unnamed.toml"
+    unnamed.write_text((tmp_path / "site.toml").read_text().replace('first = "2025"\n', ""))
+    words = ["publish", "follow", str(unnamed), "--once"]
+    assert (
+        f"The first period is {dt.datetime.now(dt.UTC).year}; no earlier record"
+        in CliRunner().invoke(app, words).output
+    )
+    assert "The first period" not in CliRunner().invoke(app, words).output
     figures = tmp_path / "figures.prom"
     done = CliRunner().invoke(
         app, ["publish", "follow", str(tmp_path / "site.toml"), "--once", "--log-json", "--metrics-file", str(figures)]

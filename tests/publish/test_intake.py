@@ -214,7 +214,7 @@ def test_the_commands_know_a_release_that_records_are_sent_to(tmp_path, capsys):
         directory = "out/{date}"
     """)
     file = str(tmp_path / "t.toml")
-    assert main(["publish", "plan", file]) == 0 and "A period costs epsilon 1" in capsys.readouterr().out
+    assert main(["publish", "plan", file]) == 0 and ", as each period, costs epsilon 1" in capsys.readouterr().out
     assert main(["publish", "run", file]) == 2 and "publish follow takes records" in capsys.readouterr().err
     site = Site(tmp_path)
     site.release = Release.read(file, clock=lambda: site.now)

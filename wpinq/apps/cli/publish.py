@@ -84,7 +84,7 @@ def plan(file: File, period: Wanted = None) -> None:
     for question in priced.questions:
         if question.threshold is not None:
             typer.echo(f"{question.name}: {of_threshold(question.threshold)}.")
-    typer.echo(f"\nA period costs {priced.price.text}. {priced.budget}")
+    typer.echo(f"\n{priced.period}, as each period, costs {priced.price.text}. {priced.budget}")
     typer.echo(f"Protects {release.protects}.")
     if priced.left_line:
         typer.echo(priced.left_line)
@@ -345,12 +345,17 @@ def followed(release: Release, voice: Voice, *, once: bool, workers: int | None 
 
     stop, follower, last_error, well = threading.Event(), release.follow(workers), "", True
     every, waits, due = 60.0 if release.file.stream is None else release.file.stream.every, None, float("-inf")
+    begins = None
     if voice.figures is not None:
         voice.figures.host = follower.host
     try:
         with ending(stop), _door(release, follower, once=once):
             while True:
                 interruptible()
+                if follower.begins != begins and (begins := follower.begins) is not None:
+                    say(
+                        f"The first period is {begins.name}; no earlier record will be counted (period.first names another)."
+                    )
                 try:
                     for outcome in follower.step():
                         voice.tell(outcome)

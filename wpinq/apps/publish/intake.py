@@ -113,6 +113,9 @@ class Intake:
         name: The release's name.
         home: The directory of relative paths.
         schema: The columns of records.
+
+    Attributes:
+        begins: The first period of all, where `hold` opened it and the time alone chose it; else None.
     """
 
     def __init__(self, file: File, name: str, home: Path, schema: Schema) -> None:
@@ -124,6 +127,7 @@ class Intake:
         self._schema, self._schedule = schema, file.period
         self._at = None if file.stream is None else file.stream.at
         self._lock: int | None = None
+        self.begins: Period | None = None
 
     def hold(self, now: dt.datetime) -> None:
         """Be the one that takes records, and open the first period.
@@ -146,6 +150,7 @@ class Intake:
                 first = self._schedule.first
                 begin = Period.parse(str(first), self._schedule.every) if first else self._period(now)
                 store.execute("insert into periods values(?, ?)", (begin.name, OPEN))
+                self.begins = None if first else begin
 
     def release(self) -> None:
         """Let another process take records."""

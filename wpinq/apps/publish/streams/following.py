@@ -82,6 +82,11 @@ class Follower:
         return None if held is None else held.waits
 
     @property
+    def begins(self) -> Period | None:
+        """The first period of all, where this process began the stream and the release file does not name it."""
+        return None if self._spool is None else self._spool.begins
+
+    @property
     def host(self) -> Host | None:
         """What this host does for a release that several follow."""
         return self._host

@@ -98,6 +98,9 @@ class Spool:
         now: The time, from which on there are periods where the release file names no first one.
         late: Whether a record of a closed period is counted in the first one that is open.
 
+    Attributes:
+        begins: The first period of all, where there was no spool before and the time alone chose it; else None.
+
     Raises:
         SourceError: It cannot be read or written, or was begun with periods of another kind.
     """
@@ -106,10 +109,12 @@ class Spool:
         self, store: Store, schema: Schema, at: str | None, period: Schedule, now: dt.datetime, *, late: bool = False
     ) -> None:
         self._store, self._schema, self._at, self._period, self._late = store, schema, at, period, late
+        self.begins: Period | None = None
         try:
             if store.facts is None:
                 begin = Period.parse(str(period.first), period.every) if period.first else self._now(now)
                 store.enter({"positions": {}, "first": begin.name, "begin": begin.name})
+                self.begins = None if period.first else begin
             _ = self.first
         except PlanError:
             store.release()

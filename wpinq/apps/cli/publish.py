@@ -345,16 +345,18 @@ def followed(release: Release, voice: Voice, *, once: bool, workers: int | None 
 
     stop, follower, last_error, well = threading.Event(), release.follow(workers), "", True
     every, waits, due = 60.0 if release.file.stream is None else release.file.stream.every, None, float("-inf")
-    begins = None
+    began = False
     if voice.figures is not None:
         voice.figures.host = follower.host
     try:
         with ending(stop), _door(release, follower, once=once):
             while True:
                 interruptible()
-                if follower.begins != begins and (begins := follower.begins) is not None:
+                if not began and follower.begins is not None:
+                    began = True
                     say(
-                        f"The first period is {begins.name}; no earlier record will be counted (period.first names another)."
+                        f"The first period is {follower.begins.name}; no earlier record will be counted"
+                        " (period.first names another)."
                     )
                 try:
                     for outcome in follower.step():

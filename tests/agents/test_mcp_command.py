@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import processes
 import pytest
+from depth import thin
 from mcp import Client, StdioServerParameters
 from serving import serving, written
 
@@ -107,6 +108,7 @@ def test_lines_that_are_none_end_nothing(started):
     assert started.wait(60) == 0 and told_at_the_end(started) == b""
 
 
+@thin(2)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_though_a_line_is_waited_for(started, number, code):
     started.send_signal(number)

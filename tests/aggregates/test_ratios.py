@@ -64,7 +64,7 @@ SHAPES = {
 }
 
 
-@thin(6)
+@thin(12)
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("scale", [2.0, 30.0])

@@ -315,6 +315,7 @@ BAD_LINES = [
 ]  # fmt: skip
 
 
+@thin(2)
 @pytest.mark.parametrize("line", BAD_LINES, ids=range(len(BAD_LINES)))
 def test_rule_14_one_bad_line_changes_no_other_bin_and_raises_nothing(line, tmp_path):
     """With and without it, in every place of the file: other bins keep their weights, and nothing is refused."""

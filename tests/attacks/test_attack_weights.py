@@ -5,6 +5,7 @@ Noise strays from the truth by 40 scales with probability exp(-40), so no test h
 
 import polars as pl
 import pytest
+from depth import thin
 from strategies import leaves
 
 import wpinq
@@ -29,6 +30,7 @@ def nothing(collection):
     return collection.filter("page = 'nobody'")
 
 
+@thin(2)
 @pytest.mark.parametrize("records", [1023, 1024, 1025, 2048])
 @pytest.mark.parametrize("epsilon", [1, 10])
 def test_the_larger_of_heavy_weights_and_nothing(records, epsilon):

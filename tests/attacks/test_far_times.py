@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.sources.databases.duckdb import duckdb as database_of
@@ -62,6 +63,7 @@ def noon(zone):
     return NOON.replace(tzinfo=dt.UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
 
 
+@thin(3)
 @pytest.mark.parametrize("form", ["table", "parquet", "arrow", "duckdb"])
 @pytest.mark.parametrize("far", FAR)
 def test_a_far_time_is_null_as_the_clocks_of_a_zone_show_it(tmp_path, capfd, form, far):

@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from depth import thin
 
 import wpinq as library
 from wpinq.apps.cli import stream
@@ -25,6 +26,7 @@ def ended(place, words, streams):
 COUNT = ("degrees", "views.csv", "--of", "page", "--budget", "1")
 
 
+@thin(2)
 @pytest.mark.parametrize("streams", ["2>&-", "<&-", "<&- 2>&-", "2>/dev/full"])
 def test_a_question_is_answered_without_standard_error_and_input(views, remaining, streams):
     """The bar of progress asked whether standard error is a terminal, where there was none, after the charge."""

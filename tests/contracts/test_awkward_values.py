@@ -93,7 +93,7 @@ def total(collection, parts, shards=2):
     return sorted(zip(ids.tolist(), weights.tolist(), strict=True))
 
 
-@thin(6)
+@thin(12)
 @pytest.mark.parametrize("name", STEPS)
 def test_a_sum_of_changes_is_the_change_of_the_sum(name):
     for kind in VALUES if name not in TYPED else set(VALUES) - {Kind.ANY}:

@@ -5,6 +5,7 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import thin
 from distributed.pretended import Session
 from distributed.test_processes import LINES, content, measured
 
@@ -52,6 +53,7 @@ def alone(tmp_path):
     return content(measured(protected(tmp_path, table(RECORDS)))), entries(tmp_path)
 
 
+@thin(2)
 @pytest.mark.parametrize("parts", [1, 5])
 def test_a_dataframe_counts_as_its_rows_do_in_one_process_and_the_ledger_is_the_same(tmp_path, alone, parts):
     found, ledger = alone
@@ -113,6 +115,7 @@ def asked(views):
     return [views.map("page").measure("0.1"), views.join(views, on="user").map("page").measure("0.1")]
 
 
+@thin(3)
 @pytest.mark.parametrize("reads", [0, 1, 2, 3, 5, 9])
 @pytest.mark.parametrize("lost", [lambda frame, part: True, lambda frame, part: frame == 1 and part == 0])
 def test_what_an_executor_reads_again_and_finds_changed_is_answered_never(tmp_path, reads, lost):

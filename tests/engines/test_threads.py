@@ -73,7 +73,7 @@ def people(unit):
     return wpinq.protect(VIEWS, budget=10, unit=unit, secret=Secret(bytes(32)), name="v", version="1")
 
 
-@thin(8)
+@thin(16)
 @pytest.mark.parametrize("name", sorted(STEPS | UNITS))
 def test_every_step_says_the_same_in_any_number_of_threads(name, monkeypatch):
     plan = apply(name, *(source(side, fine=False, records=rows) for side, rows in zip("lr", PAIRS, strict=True)))

@@ -6,6 +6,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
+from depth import thin
 
 from wpinq.core.ledger.sums.renyi import GRID, best_order, epsilon_of, limit, orders, pure_within, rate
 
@@ -34,6 +35,7 @@ def summed(steps, step, order):
         return ((1 - r) / (1 + r) * total).ln() / (a - 1)
 
 
+@thin(2)
 @pytest.mark.parametrize(("loss", "step", "order"), CASES)
 def test_the_curve_of_discrete_laplace_is_the_sum_over_outcomes_rounded_up(loss, step, order):
     true = summed(int(loss / step), step, order)

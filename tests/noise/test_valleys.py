@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
+from depth import thin
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -59,6 +60,7 @@ SHAPES = {
 }
 
 
+@thin(3)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 3), Fraction(3)])
 def test_places_are_as_frequent_as_they_should_be(shape, rate):

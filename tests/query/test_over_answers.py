@@ -3,6 +3,7 @@
 import duck
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.errors import PlanError
@@ -18,6 +19,7 @@ def protected(frame, name, **unit):
     return wpinq.protect(frame, budget=10**12, delta="0.5", name=name, **unit)
 
 
+@thin(2)
 @pytest.mark.parametrize("operator", ["INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
 @pytest.mark.parametrize("columns", ["id", "id, x"])
 @pytest.mark.parametrize("unit", [{}, {"unit": wpinq.users("id", at_most=3)}], ids=["records", "people"])

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import deep
 
 import wpinq
 from wpinq.errors import PlanError
@@ -115,12 +116,14 @@ def test_the_corpus_is_of_many_sources_and_repeats_nothing():
     assert all(path.read_text("utf-8").startswith("-- ") for path in SOURCES)
 
 
+@deep("five hundred queries; the plain run asks those next to what is refused")
 def test_so_many_are_answered():
     answered = len(QUERIES) - len(refusals())
     assert answered == 450
     assert answered / len(QUERIES) > 0.94
 
 
+@deep("the same queries")
 def test_each_refusal_is_of_a_kind_and_says_why():
     begin = {start: kind for kind in KINDS for start in kind["begin"]}
     refused = dict(refusals())

@@ -7,6 +7,7 @@ constant column and expressions of columns lost the person, so COUNT(DISTINCT us
 import duck
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.core.plan.stability import sensitivities
@@ -61,6 +62,7 @@ def test_answers_are_those_of_duckdb(query, moves):
     assert sorted(wpinq.sql(query, {"v": views}, epsilon=10**6, keys=keys).rows) == sorted(known)
 
 
+@thin(2)
 @pytest.mark.parametrize(("query", "moves"), MOVES)
 def test_nobody_moves_further(query, moves):
     views = wpinq.protect([], 1, unit=wpinq.users("user", at_most=2), columns=COLUMNS, name="v")

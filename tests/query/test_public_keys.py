@@ -3,6 +3,7 @@
 import duck
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.core.functions.sql.bind import statement
@@ -76,6 +77,7 @@ def asked(text):
     return f"SELECT {key}, COUNT(*) AS c, COUNT(p.town) FROM {rest} GROUP BY 1 ORDER BY 1"
 
 
+@thin(3)
 @pytest.mark.parametrize("text", ANSWERED)
 def test_a_join_on_several_columns_or_conditions_is_that_of_duckdb(text, tables, duck):
     query = asked(text)

@@ -84,6 +84,7 @@ QUERIES = [
 ]  # fmt: skip
 
 
+@thin(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_are_those_of_duckdb(query, duck, tables):
     answer = wpinq.sql(query, tables, epsilon=LOUD, delta=Fraction(1, 10**6))

@@ -77,6 +77,7 @@ QUERIES = [
 ]  # fmt: skip
 
 
+@thin(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_are_those_of_duckdb(query, duck):
     """The noise moves nothing but for a chance below exp(-300); a sum of 3,000 numbers to 3,000 by less than 40."""

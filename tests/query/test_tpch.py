@@ -60,6 +60,7 @@ def test_eighteen_of_the_queries_are_answered_and_thirteen_as_they_stand():
     assert len(QUERIES) == 18
 
 
+@thin(3)
 @pytest.mark.parametrize("number", QUERIES)
 def test_each_row_is_that_of_duckdb(number, made):
     compare(number, *made)

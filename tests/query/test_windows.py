@@ -6,7 +6,7 @@ from unittest.mock import patch
 import duck
 import polars as pl
 import pytest
-from depth import deeper, often
+from depth import deeper, often, thin
 
 import wpinq
 from wpinq.errors import PlanError
@@ -55,6 +55,7 @@ def exact(query):
         return sorted(connection.execute(query).fetchall(), key=repr)
 
 
+@thin(2)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_window_is_that_of_duckdb(window):
     query = f"SELECT k, COUNT(*) FROM (SELECT id, {window} AS k FROM v WHERE u > 2) AS s GROUP BY k"

@@ -80,7 +80,7 @@ def plain():
     return every, [list(one) for one in every]
 
 
-@thin(6)
+@thin(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_changes_no_answer(name, plain):
     for number, (one, other) in enumerate(zip(found(name), plain[0], strict=True)):

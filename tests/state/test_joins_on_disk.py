@@ -135,6 +135,7 @@ ROWS = [(f"person {n * 7919 % 60}", f"page {n % 7}") for n in range(180)]
 DAYS = [(f"person {n}", n % 4) for n in range(0, 60, 2)]
 
 
+@thin(3)
 @pytest.mark.parametrize("name", [name for name in PLANS if name != "look up"])
 def test_they_wait_on_disk_and_nobody_reads_them_there(name):
     with Limit(1) as limit:

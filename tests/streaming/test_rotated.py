@@ -6,6 +6,7 @@ import random
 import shutil
 
 import pytest
+from depth import thin
 
 from tests.depth import deep, deeper, often
 from tests.streaming.rotations import Log, tried
@@ -102,6 +103,7 @@ def _sequence(log, pattern, chance):
     assert sorted(follower.kept) == list(range(log.sent))
 
 
+@thin(3)
 @pytest.mark.parametrize("step", ["_seen", "_meet", "_start"])
 @pytest.mark.parametrize("acts", ["copy", "write copy", "copy write", "write copy write", "copy write rename write",
                                   "rename write copy write", "write rename write copy write copy write"])  # fmt: skip

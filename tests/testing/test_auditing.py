@@ -61,6 +61,7 @@ def test_nothing_is_found_in_what_is_right(dataflow, unit):
     assert done.cases == 4
 
 
+@thin(2)
 @pytest.mark.parametrize("dataflow", [forever, asks_more, gaussian, joined, in_sql], ids=lambda one: one.__name__)
 def test_nor_in_streams_and_in_scripts_that_look_at_answers(dataflow):
     done = audit(dataflow, COLUMNS, cases=8)

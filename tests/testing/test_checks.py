@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from depth import deep
+from depth import deep, thin
 from scipy import stats
 
 from wpinq.apps.cli import main
@@ -138,6 +138,7 @@ def test_a_tree_whose_nodes_miss_an_epoch_or_cost_too_much_is_found(monkeypatch)
 # ---- the checks
 
 
+@thin(3)
 @pytest.mark.parametrize(
     ("check", "effort"),
     [(samplers.geometric, 0.1), (samplers.fine, 0.1), (samplers.gaussian, 0.1), (samplers.once, 0.1),

@@ -72,9 +72,16 @@ def shown(node: exp.Expression | str, most: int = SHOWN) -> str:
 
 def _text(node: exp.Expression) -> str:
     """How a part is written; sqlglot parses some texts again on the way, without their dialect, and may fail."""
+    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     try:
+        if node.find(exp.Median):  # of which PostgreSQL's dialect makes PERCENTILE_CONT
+            node = node.transform(
+                lambda part: (
+                    exp.Anonymous(this="MEDIAN", expressions=[part.this]) if isinstance(part, exp.Median) else part
+                )
+            )
         return node.sql(dialect="postgres")
     except SqlglotError:
         return node.key.upper()

@@ -123,9 +123,11 @@ def _started(processes: int) -> Processes | None:
     """So many processes, which start while this one loads what the command needs; None where it is alone."""
     if processes == 1:
         return None
+    from wpinq.apps.cli.process import check_threads
     from wpinq.apps.scripts import WORKER
     from wpinq.distributed.processes import Processes
 
+    check_threads(processes)
     engine = Processes(processes, WORKER)
     engine.start()
     return engine

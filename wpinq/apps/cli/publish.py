@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wpinq.apps.cli.options import Metrics, Workers
+from wpinq.apps.cli.process import check_threads
 from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError, needs
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ Processes = Annotated[
 def _opened(file: Path, processes: int | None = None) -> Release:
     from wpinq.apps.publish import Release
 
-    return Release.read(file, processes=processes)
+    release = Release.read(file, processes=processes)
+    if release.file.data.processes > 1:
+        check_threads(release.file.data.processes)
+    return release
 
 
 @app.command()

@@ -62,11 +62,14 @@ def test_the_budget_is_split_exactly(wpinq, views, tmp_path, remaining):
 
 def test_a_new_ledger_has_the_budget_and_the_run_spends_epsilon_of_it(wpinq, views, tmp_path, remaining):
     ledger = tmp_path / "ledger"
-    asked = ("degrees", views, "--of", "page", "--ledger", ledger)
+    asked, new = (("degrees", views, "--of", "page", "--ledger", path) for path in (ledger, tmp_path / "new"))
     assert wpinq(*asked, "--epsilon", "1/2", "--budget", 3).code == 0
     assert remaining(ledger) == Fraction(5, 2)
     assert wpinq(*asked, "--epsilon", "1/4").code == 0
     assert remaining(ledger) == Fraction(9, 4)
+    assert "goes with --accounting renyi" in wpinq(*new, "--rho", 1, "--budget", 3).refused()
+    assert "this costs epsilon 4" in wpinq(*new, "--epsilon", 4, "--budget", 3).refused()
+    assert not (tmp_path / "new").exists(), "no ledger is made with a budget that cannot pay"
     assert "its budget is epsilon 3" in wpinq(*asked, "--epsilon", "1/8", "--budget", 9).refused()
     assert remaining(ledger) == Fraction(9, 4)
 

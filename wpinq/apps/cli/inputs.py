@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.core import Kind
-from wpinq.errors import LedgerError, PlanError
+from wpinq.errors import BudgetError, LedgerError, PlanError
+from wpinq.exact import decimal
 from wpinq.sources.form import Words, named, parse_columns
 
 if TYPE_CHECKING:
@@ -257,24 +258,39 @@ class Input:
             rho: Instead, of Gaussian noise; or both, which together have a rho of epsilon^2 / 2 more at most.
             budget: Epsilon that a new ledger gets as its budget; by default what is spent.
         """
+        whole = self._with_choice(epsilon)
         if budget is not None:
-            return self.protect_as_allowed(budget)
-        whole = (epsilon or 0) + (self.unit.choice.epsilon if self.unit is not None and self.unit.choice else 0)
-        spender = (
-            self if rho is None or self.rho is not None else replace(self, rho=str(rho + Fraction(whole) ** 2 / 2))
-        )
+            return self.protect_as_allowed(budget, epsilon, rho)
+        spender = self if rho is None or self.rho is not None else replace(self, rho=str(rho + whole**2 / 2))
         try:
-            return spender.protect(Fraction(whole) if spender.rho is None else None)
+            return spender.protect(whole if spender.rho is None else None)
         except LedgerError as refused:
             try:
                 return self.protect(None)
             except LedgerError:
                 raise refused from None
 
-    def protect_as_allowed(self, budget: Fraction | None) -> Collection:
-        """Protect the records with this budget, and with the delta that the ledger allows if there is one."""
+    def _with_choice(self, epsilon: Fraction | None) -> Fraction:
+        """What is spent, with what the choice of a bound costs."""
+        choice = None if self.unit is None else self.unit.choice
+        return (epsilon or Fraction(0)) + (Fraction(0) if choice is None else Fraction(choice.epsilon))
+
+    def protect_as_allowed(self, budget: Fraction | None, epsilon: Fraction | None, rho: Fraction | None) -> Collection:
+        """Protect the records with this budget, and with the delta that the ledger allows if there is one.
+
+        Raises:
+            PlanError, BudgetError: No budget of this kind could pay for this; no ledger is made then.
+        """
         from wpinq.core import Asked, sources
 
+        if budget is not None and self.accounting != "renyi":
+            if rho is not None:
+                raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
+                                "--delta; or leave it out.")  # fmt: skip
+            if (whole := self._with_choice(epsilon)) > budget:
+                raise BudgetError(
+                    f"--budget {decimal(budget)}: this costs epsilon {decimal(whole)}; nothing was charged."
+                )
         try:
             return self.protect(budget)
         except LedgerError as refused:

@@ -151,7 +151,7 @@ def protect(
     """Protect all of them, in order to spend epsilon or rho of whatever budget there is, or with this budget."""
     spend = budget is None and all(table.rho is None for table in inputs.values())
     return {
-        name: table.protect_to_spend(epsilon, rho) if spend else table.protect_as_allowed(budget)
+        name: table.protect_to_spend(epsilon, rho) if spend else table.protect_as_allowed(budget, epsilon, rho)
         for name, table in inputs.items()
     }
 

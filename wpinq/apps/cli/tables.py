@@ -69,8 +69,8 @@ class Tables:
     def _insist_on_whole_ledger(self, tables: Mapping[str, str]) -> None:
         """Refuse TABLE:LEDGER, which would make a ledger of that name, with a budget of its own."""
         text = str(self.words["ledger"] or "")
-        table, colon, _ = Path(text).name.partition(":")
-        if colon and table in tables and not Path(text).exists():
+        before, colon, _ = text.partition(":")
+        if colon and (table := Path(before).name) in tables and not Path(text).exists():
             raise PlanError(f"--ledger {table}:...: one ledger is of all tables; without --ledger each has its own.")
 
     def _by_table(self, tables: Sequence[str]) -> dict[tuple[str, str | None], list[str]]:

@@ -86,6 +86,7 @@ __all__ = [
 ]  # fmt: skip
 _ABOVE = {
     "html.numbers": "framed",
+    "html.written": "csv_bytes in_text json_text",
     "postprocess.charts": "chart",
     "show.answers": "answer_chart answer_html answer_text",
     "show.explain": "explain_measurement explain_plan quote_text",

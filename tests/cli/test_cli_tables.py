@@ -110,6 +110,13 @@ def test_what_does_not_fit_is_refused(ask, tmp_path, more, why):
     assert not (tmp_path / "L").exists()
 
 
+def test_a_ledger_of_one_table_is_no_new_ledger_of_that_name(ask, tmp_path):
+    """Other options are of one table as TABLE:VALUE; a ledger called visits:L would be a new budget."""
+    done = ask(QUERY, *UNIT, "--epsilon", "1", "--delta", "1e-6", "--ledger", "people:M", "--ledger", "visits:L")
+    assert "one ledger is of all tables" in done.refused()
+    assert not list(tmp_path.glob("*L*"))
+
+
 def test_each_table_has_steps_and_a_unit_of_its_own(ask):
     query = "SELECT COUNT(*) AS n FROM visits JOIN people USING (user) JOIN clinics USING (clinic)"
     done = ask(query, "--unit", "user", "--shared", "--at-most", "people:1", "--where", "people:age::int >= 10",

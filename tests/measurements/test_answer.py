@@ -225,3 +225,22 @@ def test_labels_of_forty_bars_do_not_overlap_and_a_long_heading_is_not_cut():
         assert len(boxes) == 40 and all(one.y0 >= other.y1 for one, other in itertools.pairwise(boxes))
     heading = figure._suptitle.get_window_extent()
     assert heading.x0 >= 0 and heading.x1 <= figure.bbox.width
+
+
+def test_files_hold_groups_that_their_formats_have_no_values_for(tmp_path):
+    """As text that other programs read; a charge is never in vain."""
+    groups = {
+        bytes: {b"": "", b"\xff": "/w=="},
+        dt.timedelta: {dt.timedelta(0): "P0D", dt.timedelta(-1, 1): "-PT86399S"},
+        float: {1.5: 1.5, float("inf"): "Infinity"},
+    }
+    for kind, texts in groups.items():
+        records = wpinq.protect([(group,) for group in texts] * 90, LOUD, columns={"g": kind})
+        answer = wpinq.sql("SELECT g, COUNT(*) AS c FROM v GROUP BY g", {"v": records}, epsilon=LOUD, keys=list(texts))
+        for suffix in (".csv", ".json", ".parquet"):
+            answer.save(tmp_path / f"a{suffix}")
+        content = json.loads((tmp_path / "a.json").read_text(), parse_constant=pytest.fail)
+        assert [tuple(row) for row in content["rows"]] == [(text, 90) for text in texts.values()]
+        table = pl.read_csv(tmp_path / "a.csv", comment_prefix="#")
+        assert table["g"].to_list() == (list(texts) if kind is float else list(texts.values()))
+        assert pl.read_parquet(tmp_path / "a.parquet").rows() == answer.frame.rows()

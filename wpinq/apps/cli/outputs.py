@@ -66,7 +66,9 @@ def check_fit(json: Path | None, plot: Path | None, synthesize: Path | None, kee
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file, whole or not at all, one line for each entry."""
-    lines = (f"  {json.dumps(key)}: {json.dumps(value, default=str)}" for key, value in content.items())
+    from wpinq.html.written import json_text
+
+    lines = (f"  {json.dumps(key)}: {json_text(value)}" for key, value in content.items())
     write_text("--json", path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 

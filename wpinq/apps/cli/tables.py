@@ -50,6 +50,7 @@ class Tables:
         free = dict(named(text, "--public") for text in public)
         if len(sources) + len(free) < len(protected) + len(public) or sources.keys() & free.keys():
             raise SourceError("--from, --public: two tables have one name; each needs its own.")
+        self._insist_on_whole_ledger(sources)
         options = self._by_table([*sources, *free])
         inputs = {name: self._input(name, source, options) for name, source in sources.items()}
         if len(inputs) > 1:
@@ -64,6 +65,13 @@ class Tables:
             word, name = refused[0]
             raise PlanError(f"--{word.replace('_', '-')} {name}: it is a public table, of which all is known.")
         return inputs, {name: self._public(name, source, options) for name, source in free.items()}
+
+    def _insist_on_whole_ledger(self, tables: Mapping[str, str]) -> None:
+        """Refuse TABLE:LEDGER, which would make a ledger of that name, with a budget of its own."""
+        text = str(self.words["ledger"] or "")
+        before, colon, _ = text.partition(":")
+        if colon and (table := Path(before).name) in tables and not Path(text).exists():
+            raise PlanError(f"--ledger {table}:...: one ledger is of all tables; without --ledger each has its own.")
 
     def _by_table(self, tables: Sequence[str]) -> dict[tuple[str, str | None], list[str]]:
         """What was given to each option for each table, and for all."""

@@ -132,6 +132,7 @@ class Windows(Told, frozen=True):
     """Windows of a release in the order of time; where there are `more`, ask again after the last."""
 
     columns: list[str]
+    types: list[str]
     windows: list[WindowTold]
     more: bool
 

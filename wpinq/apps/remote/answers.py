@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 
 from wpinq.apps.remote import wire
-from wpinq.apps.remote.transport import PIECE, Transport, as_json, quoted
+from wpinq.apps.remote.cells import bins_sent, table_received
+from wpinq.apps.remote.transport import PIECE, Transport, quoted
+from wpinq.core import Column, Kind, Schema
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import Amount, exact
 from wpinq.html import numbers as shown
@@ -56,13 +58,15 @@ class RemoteMeasurement:
     def __init__(self, transport: Transport, about: wire.Described, again: Callable[[], wire.Described] | None) -> None:
         self.name, self.about, self.scale = about.name, about, exact(about.scale, "scale")
         self.rho = exact(about.cost.get("rho", 0), "rho")
+        self._schema = Schema(tuple(Column(column.name, Kind(column.type)) for column in about.columns))
         self._transport, self._again = transport, again
 
     def observe(self, bin: Any) -> int | float:  # noqa: A002
         """The noisy weight of one bin, whether it exists or not.
 
         Raises:
-            PlanError: The collection could never hold such a bin.
+            BinError: The collection could never hold such a bin.
+            PlanError: It would be another bin on its way.
             SourceError: The server cannot be reached.
         """
         value: int | float = self.observe_many([bin])[0].item()
@@ -72,13 +76,13 @@ class RemoteMeasurement:
         """The noisy weights of many bins, in their order.
 
         Raises:
-            PlanError, SourceError: See `observe`.
+            BinError, PlanError, SourceError: See `observe`.
         """
         if isinstance(bins, range) and bins.step == 1 and len(bins):
             ranges = [bins[at : at + PIECE] for at in range(0, len(bins), PIECE)]
             requests = [wire.Observe(range=wire.Range(first=part[0], last=part[-1])) for part in ranges]
         else:
-            listed = [as_json(bin_) for bin_ in bins]
+            listed = bins_sent(bins, self._schema)
             requests = [wire.Observe(bins=listed[at : at + PIECE]) for at in range(0, len(listed), PIECE)]
         return np.array([value for request in requests for value in self._ask(request).values])
 
@@ -116,7 +120,8 @@ class RemoteAnswer:
 
     def __init__(self, answered: wire.Answered) -> None:
         self.columns = tuple(answered.columns or ())
-        self.rows = tuple(tuple(row) for row in answered.rows or ())
+        self._cells = table_received(self.columns, answered.types or (), answered.rows or ())
+        self.rows = tuple(self._cells.rows())
         self.intervals = tuple(tuple(row) for row in answered.intervals or ())
         self.about = answered.about or {}
 
@@ -124,10 +129,6 @@ class RemoteAnswer:
     def frame(self) -> pl.DataFrame:
         """The rows as a Polars frame, each noisy number with the ends of its interval, `low` and `high`."""
         return shown.framed(self._cells, self._ends)
-
-    @property
-    def _cells(self) -> pl.DataFrame:
-        return pl.DataFrame(self.rows, schema=list(self.columns), orient="row")
 
     @property
     def value(self) -> Any:

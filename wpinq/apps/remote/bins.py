@@ -7,24 +7,14 @@ what is computed and priced is what the client says, whatever it had traced.
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 import msgspec
 
-from wpinq.apps.remote import grammar
+from wpinq.apps.remote import cells, grammar
 from wpinq.apps.remote.wire import Observe
 from wpinq.core import Column, Columnar, Expression, Formula, Function, Kind, Schema, total_size
 from wpinq.errors import BinError, PlanError
-
-TYPES: dict[Kind, Any] = {
-    Kind.BYTES: bytes,
-    Kind.DATE: dt.date,
-    Kind.TIME: dt.datetime,
-    Kind.INSTANT: dt.datetime,
-    Kind.SPAN: dt.timedelta,
-}
-"""Kinds that JSON has no values of: they are text there."""
 
 
 def bins_of(request: Observe, schema: Schema, most: int) -> Any:
@@ -64,17 +54,10 @@ def value(data: Any, schema: Schema) -> Any:
 
 
 def _read(data: Any, column: Column) -> Any:
-    if data is None:
-        return None
-    wanted = TYPES.get(column.kind)
-    if wanted is None:
-        if isinstance(data, list):
-            if column.kind is not Kind.ANY:
-                raise BinError(f"observe: a list does not fit; bins of {column.name!r} are {column.kind.value}.")
-            return tuple(data)
-        return data
+    if isinstance(data, list) and column.kind is not Kind.ANY:
+        raise BinError(f"observe: a list does not fit; bins of {column.name!r} are {column.kind.value}.")
     try:
-        return msgspec.convert(data, wanted)
+        return cells.received(data, column.kind)
     except msgspec.ValidationError:
         hint = f"bins of column {column.name!r} are of the type {column.kind.value}, as ISO 8601 text"
         raise BinError(f"observe: {type(data).__name__} does not fit; {hint}.") from None
@@ -107,8 +90,7 @@ def _sent(node: Expression) -> grammar.Expression:
     if node.name == "column":
         return grammar.Column(name=node.options[0])
     if node.name == "constant":
-        value = msgspec.to_builtins(node.value)
-        return grammar.Constant(type=node.kind.value, value=value)
+        return grammar.Constant(type=node.kind.value, value=cells.as_json(node.value))
     return grammar.Do(name=node.name, of=[_sent(part) for part in node.inputs], options=list(node.options))
 
 
@@ -136,9 +118,7 @@ def _node(expression: grammar.Expression, schema: Schema, call: str) -> Expressi
             return Expression.of_column(expression.name, schema[expression.name].kind)
         if isinstance(expression, grammar.Constant):
             kind = Kind(expression.type)
-            return Expression.of_constant(
-                msgspec.convert(expression.value, TYPES[kind]) if kind in TYPES else expression.value, kind
-            )
+            return Expression.of_constant(cells.received(expression.value, kind), kind)
         inputs = tuple(_node(operand, schema, call) for operand in expression.of)
         return Expression.of_rule(expression.name, inputs, tuple(expression.options), call)
     except PlanError:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from wpinq import Unit, users
 from wpinq.apps.remote import wire
 from wpinq.apps.remote.answers import RemoteAnswer, RemoteMeasurement, RemoteQuote
+from wpinq.apps.remote.cells import as_json
 from wpinq.apps.remote.collection import RemoteCollection, Sent
 from wpinq.apps.remote.releases import RemoteRelease
-from wpinq.apps.remote.transport import Transport, as_json
+from wpinq.apps.remote.transport import Transport
 from wpinq.core import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact

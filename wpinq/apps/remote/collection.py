@@ -15,7 +15,8 @@ from wpinq import Quote
 from wpinq.apps.remote import grammar, wire
 from wpinq.apps.remote.answers import RemoteMeasurement, RemoteQuote
 from wpinq.apps.remote.bins import sent
-from wpinq.apps.remote.transport import Transport, as_json
+from wpinq.apps.remote.cells import as_json
+from wpinq.apps.remote.transport import Transport
 from wpinq.collection import Collection
 from wpinq.core import Node, bind, steps
 from wpinq.errors import PlanError

@@ -43,7 +43,13 @@ class RemoteRelease:
             for window in page.windows:
                 about = {"period": window.period, "start": window.start, "end": window.end}
                 answers[window.period] = RemoteAnswer(
-                    wire.Answered(columns=page.columns, rows=window.rows, intervals=window.intervals, about=about)
+                    wire.Answered(
+                        columns=page.columns,
+                        types=page.types,
+                        rows=window.rows,
+                        intervals=window.intervals,
+                        about=about,
+                    )
                 )
                 after = window.period
             more = page.more

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import urllib.error
 import urllib.parse
@@ -105,13 +104,3 @@ def refuse(status: int, content: bytes) -> NoReturn:
     if status in (413, 422):
         raise PlanError(message)
     raise SourceError(message)
-
-
-def as_json(value: Any) -> Any:
-    """A bin as JSON has it.
-
-    >>> import datetime as dt
-    >>> as_json(("a", dt.date(2026, 1, 2)))
-    ['a', '2026-01-02']
-    """
-    return json.loads(msgspec.json.encode(value.item() if hasattr(value, "item") else value))

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 Scalar: TypeAlias = str | int | float | bool | None
-"""A value of a record as JSON has it; dates, times and durations are ISO 8601 text, bytes are Base64."""
+"""A value of a record as JSON has it; dates, times and durations are ISO 8601 text, bytes are Base64, and an infinity
+is "Infinity" or "-Infinity"."""
 Bin: TypeAlias = Scalar | list[Scalar]
 Amount: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)] | float | int
 """An amount, read exactly: 0.1, "0.1" or "1/10"."""
@@ -228,10 +229,20 @@ class Priced(Told, frozen=True):
 
 
 class Answered(Told, frozen=True):
-    """Either the price of a question, or its answer: rows, the ends of their intervals, and what describes them."""
+    """Either the price of a question, or its answer: rows, the ends of their intervals, and what describes them.
+
+    Attributes:
+        price: The price.
+        columns: The names of its columns.
+        types: Their types, which say what a text of a row stands for.
+        rows: Its rows.
+        intervals: For each cell the ends of its interval; None where it is no noisy number.
+        about: What describes it.
+    """
 
     price: Priced | None = None
     columns: list[str] | None = None
+    types: list[str] | None = None
     rows: list[list[Any]] | None = None
     intervals: list[list[tuple[float, float] | None]] | None = None
     about: dict[str, Any] | None = None

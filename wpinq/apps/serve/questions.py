@@ -16,6 +16,7 @@ import msgspec
 from wpinq import Answer, Measurement, Quote
 from wpinq.aggregates.expected_noise import expected_noise
 from wpinq.apps.remote.bins import value
+from wpinq.apps.remote.cells import table_sent
 from wpinq.apps.remote.grammar import Measure
 from wpinq.apps.remote.pricing import left, priced, priced_sql
 from wpinq.apps.remote.wire import Answered, Budget, Measured, Sql
@@ -98,9 +99,7 @@ def explained(body: Sql, grant: Grant, catalogue: Catalogue, rehearsal: Rehearsa
     query = explains(body.query) or ""
     quote = quote_sql(msgspec.structs.replace(body, query=query), grant, catalogue, rehearsal, asked=body)
     shown = quote.explained()
-    rows, intervals = [list(row) for row in shown.rows], [list(row) for row in shown.intervals]
-    price = priced_sql(quote, grant.analyst)
-    return Answered(price=price, columns=list(shown.columns), rows=rows, intervals=intervals, about=shown.about)
+    return msgspec.structs.replace(_answered(shown), price=priced_sql(quote, grant.analyst))
 
 
 def quote_sql(
@@ -167,8 +166,9 @@ def _check(made: Sequence[ChargedQuery]) -> None:
 
 
 def _answered(answer: Answer) -> Answered:
-    rows, intervals = [list(row) for row in answer.rows], [list(row) for row in answer.intervals]
-    return Answered(columns=list(answer.columns), rows=rows, intervals=intervals, about=answer.about)
+    types, rows = table_sent(answer.released[0])
+    intervals = [list(row) for row in answer.intervals]
+    return Answered(columns=list(answer.columns), types=types, rows=rows, intervals=intervals, about=answer.about)
 
 
 ASKING = (

@@ -13,6 +13,7 @@ from wpinq.apps.publish.file.reading import read
 from wpinq.apps.publish.files import digest, found
 from wpinq.apps.publish.state import Record, Register
 from wpinq.apps.remote.admin import Content, Edition, Editions, Windows, WindowsAsked, WindowTold
+from wpinq.apps.remote.cells import table_sent
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.work_queue import Kept, weight
@@ -23,8 +24,8 @@ WINDOWS = 1_000
 """Windows of one answer."""
 _cache = Kept(200, 64_000_000)
 """Tables of periods, of 64 megabytes at the most; what is published does not change."""
-Tables: TypeAlias = dict[str, tuple[list[str], list[list[Any]], list[list[tuple[float, float] | None]]]]
-"""By name: columns, rows, and for each cell the ends of its interval."""
+Tables: TypeAlias = dict[str, tuple[list[str], list[str], list[list[Any]], list[list[tuple[float, float] | None]]]]
+"""By name: columns, their types, rows, and for each cell the ends of its interval."""
 
 
 async def release(call: Call[None]) -> Editions:
@@ -61,15 +62,17 @@ async def windows(call: Call[WindowsAsked]) -> Windows:
         if not known and _published(register):
             raise RefusedError(403)
         later = [record_ for name, record_ in known.items() if name > (body.after or "")][:WINDOWS]
-        result, columns, rows = list[WindowTold](), list[str](), 0
+        result, columns, types, rows = list[WindowTold](), list[str](), list[str](), 0
         for record in later:
-            columns, cells, ends = _tables(register, record)[body.table]
+            columns, types, cells, ends = _tables(register, record)[body.table]
             rows += len(cells)
             if rows > most and result:
                 break
             start, end = _span(record)
             result.append(WindowTold(period=record.period, start=start, end=end, rows=cells, intervals=ends))
-        return Windows(columns=columns, windows=result, more=bool(result) and max(known) > result[-1].period)
+        return Windows(
+            columns=columns, types=types, windows=result, more=bool(result) and max(known) > result[-1].period
+        )
 
     return await call.site.desk.quoted(call.grant.analyst, answer)
 
@@ -90,7 +93,7 @@ def _read(register: Register, record: Record) -> Tables:
         pairs = {column: list(zip(*(side.to_list() for side in both), strict=True)) for column, both in ends.items()}
         intervals = [[pairs[column][index] if column in pairs else None for column in cells.columns]
                      for index in range(cells.height)]  # fmt: skip
-        result[name] = (cells.columns, [list(row) for row in cells.rows()], intervals)
+        result[name] = (cells.columns, *table_sent(cells), intervals)
     return result
 
 

@@ -150,26 +150,21 @@ def save(frame: pl.DataFrame, content: dict[str, Any], path: Any, suffixes: tupl
 
 def _written(frame: pl.DataFrame, content: dict[str, Any], suffix: str) -> bytes:
     if suffix == ".json":
-        return (json.dumps(content, default=str, indent=1) + "\n").encode()
-    frame, about, file = _plain(frame), json.dumps(content), io.BytesIO()
+        text: str = above("json_text")(content, indent=1)
+        return f"{text}\n".encode()
+    about, file = json.dumps(content), io.BytesIO()
     if suffix == ".parquet":
-        frame.write_parquet(file, metadata={"wpinq": about})
+        above("in_text")(frame, pl.Object).write_parquet(file, metadata={"wpinq": about})
         return file.getvalue()
-    frame.write_csv(file, quote_style="non_numeric")
-    return f"# {about}\n".encode() + file.getvalue()
+    table: bytes = above("csv_bytes")(frame, quote_style="non_numeric")
+    return f"# {about}\n".encode() + table
 
 
 def arrow(frame: pl.DataFrame, about: dict[str, Any]) -> pa.Table:
     """An answer as an Arrow table, with what describes it as JSON in its metadata; see `Answer.to_arrow`."""
-    table = _plain(frame).to_arrow(compat_level=pl.CompatLevel.oldest())
+    plain: pl.DataFrame = above("in_text")(frame, pl.Object)
+    table = plain.to_arrow(compat_level=pl.CompatLevel.oldest())
     return table.replace_schema_metadata({"wpinq": json.dumps(about)})
-
-
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with Python objects as text."""
-    odd = [column for column in frame.get_columns() if column.dtype == pl.Object]
-    texts = [[None if item is None else str(item) for item in column] for column in odd]
-    return frame.with_columns(pl.Series(column.name, text) for column, text in zip(odd, texts, strict=True))
 
 
 Ends: TypeAlias = "dict[str, tuple[pl.Series, pl.Series]]"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from wpinq.errors import SourceError, needs
+from wpinq.html.written import json_text
 from wpinq.streaming.sinks.sink import Release
 from wpinq.streaming.topic import from_url
 
@@ -54,7 +54,7 @@ class KafkaTopic:
             if self._producer is None:
                 self._producer = self._make(self._config)
             for row in release.rows:
-                value = json.dumps(row, default=str).encode()
+                value = json_text(row).encode()
                 self._producer.produce(self._topic, value, key=row["key"], on_delivery=told)
                 self._producer.poll(0)
             self._producer.flush(TIMEOUT)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
+from wpinq.html.written import json_text
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -47,14 +49,14 @@ class Release:
 
     def lines(self) -> bytes:
         """One JSON object for each answer, each on a line of its own."""
-        return b"".join(json.dumps(row, default=str).encode() + b"\n" for row in self.rows)
+        return b"".join(json_text(row).encode() + b"\n" for row in self.rows)
 
     def frame(self) -> pl.DataFrame:
         """The answers as a table; a bin is its JSON text there."""
         import polars as pl
 
         types = {"BIGINT": pl.Int64, "TEXT": pl.String, "DOUBLE PRECISION": pl.Float64}
-        rows = [{**row, "bin": json.dumps(row["bin"], default=str)} for row in self.rows]
+        rows = [{**row, "bin": json_text(row["bin"])} for row in self.rows]
         return pl.DataFrame(rows, {name: types[kind] for name, kind in self.columns.items()}, strict=False)
 
 

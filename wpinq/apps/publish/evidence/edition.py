@@ -22,6 +22,7 @@ from wpinq.apps.publish.files import digest
 from wpinq.apps.publish.price import Price
 from wpinq.core import RHO
 from wpinq.errors import installed, lacking
+from wpinq.html.written import csv_bytes, in_text, json_text
 
 if TYPE_CHECKING:
     from wpinq.apps.publish.answers import Answered
@@ -97,18 +98,17 @@ def tabled(name: str, cells: pl.DataFrame, ends: Mapping[str, Any], about: Mappi
     """A table in every format, each number with the ends of its interval; Parquet and JSON hold what describes it."""
     stated = {key: value for key, value in about.items() if key != "date"}  # the day of the computing, not of the data
     names = {column: ends_of(column, cells.columns) for column in ends}
-    both = pl.DataFrame(
+    table = pl.DataFrame(
         [*cells.get_columns(), *(end.alias(name) for column, pair in ends.items()
                                  for name, end in zip(names[column], pair, strict=True))]
     )  # fmt: skip
-    csv, parquet = io.BytesIO(), io.BytesIO()
-    both.write_csv(csv)
+    both, parquet = in_text(table, pl.Object), io.BytesIO()
     both.write_parquet(parquet, metadata={"wpinq": json.dumps(stated), INTERVALS: json.dumps(names)})
     content = {**stated, "columns": both.columns, "rows": both.rows()}
     return {
-        f"{name}.csv": csv.getvalue(),
+        f"{name}.csv": csv_bytes(both),
         f"{name}.parquet": parquet.getvalue(),
-        f"{name}.json": (json.dumps(content, default=str) + "\n").encode(),
+        f"{name}.json": (json_text(content) + "\n").encode(),
     }
 
 

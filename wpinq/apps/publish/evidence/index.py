@@ -24,6 +24,7 @@ from wpinq.apps.publish.evidence.edition import FACTS, INTERVALS, PAGE, naming_o
 from wpinq.apps.publish.file.declared import Every, Page
 from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.price import Price
+from wpinq.html.written import json_text
 from wpinq.storage import appearing, settle
 
 INDEX, JSON, CSV = "index.html", "latest.json", "latest.csv"
@@ -160,7 +161,7 @@ def feeds(title: str, latest: Published) -> dict[str, bytes]:
     text, names = io.StringIO(), ["period", "table", "group", "column", "value", "low", "high"]
     kinds = dict.fromkeys(names[:4], pl.String) | dict.fromkeys(names[4:], pl.Float64)
     pl.DataFrame(lines, schema=kinds, orient="row").write_csv(text)
-    return {JSON: (json.dumps(content, default=str, indent=1) + "\n").encode(), CSV: text.getvalue().encode()}
+    return {JSON: (json_text(content, indent=1) + "\n").encode(), CSV: text.getvalue().encode()}
 
 
 def _body(title: str, words: Page, periods: Sequence[Published], formats: Sequence[str], every: Every) -> Iterator[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from hashlib import sha256
 
 import polars as pl
 
 from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
+from wpinq.html.written import csv_bytes
 
 DONE = ("wpinq_published", "release TEXT, period TEXT, digest TEXT, PRIMARY KEY (release, period)")
 """The table that holds which periods arrived; written in the same transaction as their rows."""
@@ -33,7 +33,5 @@ def digest_of(edition: Edition) -> str:
     """A digest of what is published in tables."""
     result = sha256()
     for name, table in sorted(edition.tables.items()):
-        content = io.BytesIO()
-        table.write_csv(content)
-        result.update(name.encode() + b"\0" + sha256(content.getvalue()).digest())
+        result.update(name.encode() + b"\0" + sha256(csv_bytes(table)).digest())
     return result.hexdigest()

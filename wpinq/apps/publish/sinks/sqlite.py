@@ -13,6 +13,7 @@ from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
 from wpinq.apps.publish.sinks.rows import DONE, column_of, dated, digest_of, named
 from wpinq.errors import SourceError
+from wpinq.html.written import in_text
 from wpinq.sources.databases.postgres import quoted
 
 KINDS = {pl.Int64: "INTEGER", pl.Float64: "REAL", pl.Boolean: "INTEGER", pl.Binary: "BLOB"}
@@ -102,5 +103,6 @@ def _reason(error: Exception) -> str:
 
 def _cells(table: pl.DataFrame) -> pl.DataFrame:
     """Times and the like as text: SQLite has none."""
+    table = in_text(table, pl.Duration)
     odd = [name for name, kind in table.schema.items() if kind.is_temporal() or kind == pl.Decimal]
     return table.with_columns(pl.col(odd).cast(pl.String)) if odd else table

@@ -31,6 +31,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.html.numbers import of_threshold, upwards
 from wpinq.html.parts import gauge
+from wpinq.html.written import csv_bytes, in_text
 
 FIELDS = 40
 """Fields of one form."""
@@ -233,8 +234,10 @@ async def saved(visit: Visit, name: str, frame: pl.DataFrame, draw: Callable[[],
             with DRAWING:
                 picture: bytes = draw()._repr_png_()
                 return picture
+        if kind == "csv":
+            return csv_bytes(frame)
         file = io.BytesIO()
-        frame.write_csv(file) if kind == "csv" else frame.write_parquet(file)
+        in_text(frame, pl.Object).write_parquet(file)
         return file.getvalue()
 
     content = await visit.site.desk.quoted(visit.grant.analyst, made)

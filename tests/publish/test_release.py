@@ -17,7 +17,8 @@ import pytest
 from ledger.files import killed_while_made
 
 from wpinq.apps.publish import BusyError, ChangedError, HeldError, Release
-from wpinq.core import kernels
+from wpinq.apps.publish.keys import declared
+from wpinq.core import Kind, Schema, kernels
 from wpinq.core.runs import people_index
 from wpinq.errors import BinError, BudgetError, ExactnessError, PlanError, SourceError
 
@@ -315,6 +316,13 @@ def test_another_budget_than_the_ledgers_is_refused_by_the_plan_too(tmp_path):
     for epsilon in ("0.5", 40):
         with pytest.raises(PlanError, match=r"the ledger's is epsilon 30, delta 0, and not epsilon (0.5|40)"):
             release(tmp_path, budget={"epsilon": epsilon}).plan()
+
+
+@pytest.mark.parametrize("header", ["value", "site"])
+def test_a_first_line_of_keys_may_name_the_columns_as_the_schema_or_the_question_does(tmp_path, header):
+    (tmp_path / "keys.csv").write_text(f"{header}\na\n{header}\n")
+    kept = declared("keys.csv", Schema.of(value=Kind.TEXT), tmp_path, "[question.a]", ("site",))
+    assert kept.collect().rows() == [("a",), (header,)]
 
 
 def test_keys_that_do_not_fit(tmp_path):

@@ -144,6 +144,16 @@ def test_a_first_line_of_keys_that_names_the_columns_is_no_group(run, tmp_path):
     assert [line.split()[0] for line in out.partition("\n\n")[0].splitlines()[1:]] == ["p1", "place"]
 
 
+@pytest.mark.parametrize("keys", ["p1,0\n,1\n", '[["p1", 0], [null, 1]]'])
+def test_an_empty_field_of_keys_is_null(run, tmp_path, keys):
+    """It was the empty text, so a total of ROLLUP was shown as 0, while a release file read the same lines right."""
+    (tmp_path / "keys").write_text(keys)
+    query = "SELECT page, COUNT(*) AS c FROM views GROUP BY ROLLUP (page)"
+    _, out, _ = run(query, "--from", "views=views.csv", "--epsilon", LOUD, "--keys", "keys")
+    rows = [line.split() for line in out.partition("\n\n")[0].splitlines()[1:]]
+    assert rows == [["p1", str(COUNTS["p1"])], ["NULL", str(len(ROWS))]]
+
+
 def test_people_and_public_tables(run):
     query = "SELECT topic, COUNT(DISTINCT user) AS people FROM views JOIN pages USING (page) GROUP BY topic ORDER BY 1"
     tables = ("--from", "views=views.csv", "--public", "pages=pages.csv", "--unit", "user", "--at-most", 20)

@@ -87,7 +87,7 @@ def sql(
         Path | None,
         typer.Option(metavar="FILE", show_default=False,
                      help="The groups to show, present or not: one a line as CSV, of which a first line that names the "
-                          "columns is none; or a JSON list."),
+                          "columns is none, and nothing is NULL; or a JSON list."),
     ] = None,
     bounds: Annotated[
         list[str] | None,
@@ -276,14 +276,14 @@ def read_keys(path: Path, statement: Statement) -> list[Any]:
 
 
 def _group(row: list[str], schema: Schema, call: str) -> tuple[Any, ...]:
-    """One group, as the fields of its line say it."""
+    """One group, as the fields of its line say it; an empty one is NULL, as in a table and in a release's keys."""
     if len(row) != len(schema):
         fields = f"{len(schema)} field{'s' * (len(schema) != 1)}"
         raise BinError(f"{call}: a group of {schema} is a line of {fields}, and this one has {len(row)}.")
     values = []
     for field, column in zip(row, schema, strict=True):
         try:
-            values.append(parse_value(field, column))
+            values.append(parse_value(field, column) if field else None)
         except BinError:
             raise BinError(f"{call}: {field!r} does not read as the type {column.kind.value}.") from None
     return tuple(values)

@@ -27,6 +27,7 @@ def test_a_table_of_people(wpinq, staff, tmp_path, remaining):
     done = wpinq(*asked, "--html", page, "--save", saved, "--title", "Staff")
     assert (done.code, done.err, remaining(ledger)) == (0, "", 0)
     assert done.out.startswith("Staff\n\nteam    0    1  all\nIT ")
+    assert "--unit COLUMN" not in done.out
     assert pl.read_csv(saved, comment_prefix="#").filter(pl.col("team") == "all")["count"].to_list() == [100, 100, 200]
     assert "<caption>Staff</caption>" in page.read_text()
     again = wpinq(*asked)
@@ -46,6 +47,7 @@ def test_sums_means_and_medians_are_priced_before_they_are_charged(wpinq, staff,
     done = wpinq(*asked)
     assert (done.code, done.err, remaining(ledger)) == (0, "", 0)
     assert done.out.startswith("team  count  sum of floor")
+    assert "Protects one record, which need not be all of one person's; --unit COLUMN" in done.out
 
 
 def test_a_hierarchy_is_read_from_lines(wpinq, staff, tmp_path):
@@ -95,10 +97,11 @@ def test_names_that_nobody_listed_are_priced_and_told(wpinq, staff, tmp_path, re
     [
         ("team,IT\n", [], "give --epsilon"),
         ("team,IT\n", ["--epsilon", "1", "--rho", "1"], "give --epsilon"),
-        ("nope,IT\n", ["--epsilon", "1"], "line 1: write COLUMN,VALUE"),
+        ("nope,IT\n", ["--epsilon", "1"], "line 1: 'nope' is no column of the table; the columns .* are team"),
+        ("team\n", ["--epsilon", "1"], "line 1: write COLUMN,VALUE; the columns of the table are team"),
         ('team,IT\nteam,"HR\nteam,PR\n', ["--epsilon", "1"], "line 3: is no CSV: unexpected end of data"),
         ("team," + "x" * 200_000, ["--epsilon", "1"], "line 1: is no CSV: field larger"),
-        ("team,IT\rnope,HR", ["--epsilon", "1"], "line 2: write COLUMN,VALUE"),
+        ("team,IT\rnope,HR", ["--epsilon", "1"], "line 2: 'nope' is no column of the table"),
         ('team,"I\nT"\n', ["--epsilon", "1"], "cannot be printed"),
         ('{"team": ["IT"], "team": ["HR"]}', ["--epsilon", "1"], "lists a column twice"),
         ("{", ["--epsilon", "1"], "no JSON of lists"),
@@ -152,7 +155,7 @@ def test_several_tables_are_planned_for_nothing_and_then_measured(wpinq, staff, 
         (["--want", "team", "--plan", "--save", "t.csv"], "leave out --save"),
         (["--want", "team,team"], "different names"),
         (["--want", "team", "--want", "floor"], "list the values of 'floor'"),
-        (["--down", "floor"], "line 1: write COLUMN,VALUE; the columns of the table are floor."),
+        (["--down", "floor"], "line 1: 'team' is no column of the table; the columns of the table are floor."),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_before_a_ledger_is_made(wpinq, staff, tmp_path, more, match):

@@ -225,6 +225,9 @@ def test_a_record_has_the_same_value_alone_and_among_many_and_beside_null():
         ("strftime(clock, '%s')", "strftime has"),
         ("split_prt(page, '.', 1)", "Did you mean split_part.*wpinq sql --functions"),
         ("md5(page)", "wpinq sql --functions"),
+        ("month(clock)", r"^map: MONTH\(\) is not in the list of functions; write EXTRACT\(MONTH FROM clock\)\.$"),
+        ("second(clock)", r"write EXTRACT\(SECOND FROM clock\)\.$"),
+        ("date(clock)", r"DATE\(\) is not in the list of functions; write CAST\(clock AS DATE\)\.$"),
         ("clock + INTERVAL '1 fortnight'", "write an interval"),
     ],
 )

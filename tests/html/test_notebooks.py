@@ -44,7 +44,8 @@ class Tags(HTMLParser):
 def views(path, rows):
     path.write_text("".join(f"{row}\n" for row in [f'user,"{EVIL.replace(chr(34), chr(34) * 2)}"', *rows]))
     unit = wpinq.users("user", at_most=3)
-    return wpinq.protect(path, budget=4, unit=unit, name=EVIL, ledger=path.with_suffix(".ledger"), delta=1e-3)
+    ledger = path.with_suffix(".ledger")
+    return wpinq.protect(path, budget=4, unit=unit, name=EVIL, version="first", ledger=ledger, delta=1e-3)
 
 
 def faces(path, rows):

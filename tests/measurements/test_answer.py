@@ -148,6 +148,19 @@ def lines_at(axes, place):
     return [line for line in axes.lines if len(set(line.get_xdata())) == 1 and line.get_xdata()[0] == place]
 
 
+def test_an_answer_says_its_version_where_the_name_of_the_data_set_does_not(tmp_path):
+    """A table of 2024 said that it was counted of the file of 2023, whose name the ledger has."""
+    terms, texts = {"unit": wpinq.users("user", at_most=1), "ledger": tmp_path / "ledger"}, []
+    for year in (2023, 2024):
+        (tmp_path / f"{year}.csv").write_text(f"user,page\nann,p{year}\n")
+        data = wpinq.protect(tmp_path / f"{year}.csv", budget=9, **terms)
+        texts.append(repr(data.count(epsilon=1)))
+        table = wpinq.table(data, "page", categories={"page": ["p"]}, epsilon=1)
+        assert table.notes[0].removeprefix("Counted ").rstrip(".") in texts[-1]
+    assert "of 2023.csv, epsilon 1, protects one user" in texts[0]
+    assert "of 2023.csv in version 2024.csv, epsilon 1, protects one user" in texts[1]
+
+
 def test_a_picture_of_degrees_says_source_unit_and_cost_and_where_a_bound_cuts():
     """Views of a visitor fell off a cliff at the bound, within a band of 90%; the true tail went on to 900."""
     visitors, pages = views().map("user"), views().map("page")

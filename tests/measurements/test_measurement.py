@@ -340,3 +340,10 @@ def test_bins_that_only_look_like_none_are_read_or_refused():
         measured = wpinq.protect([(1,)], budget=1, columns={"n": kind}).measure(epsilon=1)
         with pytest.raises(wpinq.BinError, match="Decimal does not fit"):
             measured.observe(Decimal("sNaN"))
+
+
+@pytest.mark.parametrize("bins", [[1, 2], range(1, 3)])
+def test_several_bins_are_pointed_to_the_call_that_takes_them(bins):
+    measured = wpinq.protect([(1,)], budget=1, columns={"n": int}).measure(epsilon=1)
+    with pytest.raises(wpinq.BinError, match="of the type integer; several are asked by observe_many"):
+        measured.observe(bins)

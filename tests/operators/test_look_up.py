@@ -139,7 +139,7 @@ def test_a_public_table_may_be_a_file_with_types_and_its_content_is_the_question
     ("how", "words"),
     [
         ({"on": "user"}, "type text here and integer"), ({"on": "town", "at_most": 3}, "at_most= is of a protected"),
-        ({"left": "town", "right": "no"}, "one of its columns; there are town, size"), ({}, "name the key of both"),
+        ({"left": "town", "right": "no"}, "no column 'no'; there are town, size"), ({}, "name the key of both"),
         ({"on": "town", "how": "outer"}, "takes 'inner' or 'left'"),
         ({"left": ["user", "town"], "right": "town"}, "differ in number"),
         ({"left": "town", "right": "size"}, "not unique"),
@@ -149,6 +149,10 @@ def test_what_no_public_table_can_do_is_refused(how, words):
     table = pl.DataFrame({"town": ["Rome", "Oslo"], "size": ["1", "1"], "user": [1, 2]})
     with pytest.raises(PlanError, match=words):
         people().join(table, **how)
+    with pytest.raises(PlanError, match="join: the public table has no column 'twon'; there are town, size, user"):
+        people().join(table, on="twon")
+    with pytest.raises(PlanError, match="semijoin: the public table has no column 'twon'"):
+        people().semijoin(table, on="twon")
     with pytest.raises(PlanError, match="of a public one"):
         people().join(people(), on="town", how="left")
 

@@ -94,7 +94,7 @@ def test_refusals():
         weighed([], max_weight=2**60)
     with pytest.raises(ExactnessError):
         weighed([], max_weight=0)
-    with pytest.raises(PlanError, match="no column"):
+    with pytest.raises(PlanError, match=r"^protect\(weight=...\): no column 'x'; there are page, w\.$"):
         weigh(protected(page="text", w="integer")._node, "x")
 
 

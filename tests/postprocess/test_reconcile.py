@@ -12,12 +12,14 @@ from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wpinq
 from wpinq.errors import PlanError
 from wpinq.postprocess.degrees import distance
 from wpinq.postprocess.degrees.path import conjugate
 from wpinq.postprocess.degrees.posterior import evidence, horizon
 from wpinq.postprocess.degrees.posterior.curves import quantiles
 from wpinq.postprocess.degrees.reconcile import reconcile
+from wpinq.testing import protected
 
 METHODS = ["posterior", "path", "squares"]
 
@@ -194,6 +196,14 @@ def test_more_items_than_can_be_observed_are_refused(monkeypatch):
 def test_refuses_clearly(arguments, match):
     with pytest.raises(PlanError, match=match):
         reconcile(**arguments)
+
+
+def test_two_measurements_the_other_way_round_are_refused():
+    """They were fitted: the first page had as many views as there are pages."""
+    views = protected(user="text", page="text").map("page")
+    cdf, sequence = wpinq.degrees.cdf(views).measure(1), wpinq.degrees.sequence(views).measure(1)
+    with pytest.raises(PlanError, match="the other way round; swap them"):
+        reconcile(sequence, cdf)
 
 
 @pytest.mark.parametrize("method", METHODS)

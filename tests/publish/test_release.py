@@ -17,7 +17,8 @@ import pytest
 from ledger.files import killed_while_made
 
 from wpinq.apps.publish import BusyError, ChangedError, HeldError, Release
-from wpinq.core import kernels
+from wpinq.apps.publish.keys import declared
+from wpinq.core import Kind, Schema, kernels
 from wpinq.core.runs import people_index
 from wpinq.errors import BinError, BudgetError, ExactnessError, PlanError, SourceError
 
@@ -315,6 +316,23 @@ def test_another_budget_than_the_ledgers_is_refused_by_the_plan_too(tmp_path):
     for epsilon in ("0.5", 40):
         with pytest.raises(PlanError, match=r"the ledger's is epsilon 30, delta 0, and not epsilon (0.5|40)"):
             release(tmp_path, budget={"epsilon": epsilon}).plan()
+
+
+def test_a_status_promises_no_other_budget_than_the_ledgers(tmp_path):
+    """It said "epsilon 40 in all, and never more" beside a ledger of 30, as after a backup of the ledger came back."""
+    wrote(tmp_path, 21)
+    release(tmp_path).run()
+    assert "never more than this" in release(tmp_path).budget_line()
+    line = release(tmp_path, budget={"epsilon": 40}).budget_line()
+    assert "No period is published before these agree: [budget]: the ledger's is epsilon 30" in line
+    assert "never more than this" not in line
+
+
+@pytest.mark.parametrize("header", ["value", "site"])
+def test_a_first_line_of_keys_may_name_the_columns_as_the_schema_or_the_question_does(tmp_path, header):
+    (tmp_path / "keys.csv").write_text(f"{header}\na\n{header}\n")
+    kept = declared("keys.csv", Schema.of(value=Kind.TEXT), tmp_path, "[question.a]", ("site",))
+    assert kept.collect().rows() == [("a",), (header,)]
 
 
 def test_keys_that_do_not_fit(tmp_path):

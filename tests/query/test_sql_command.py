@@ -127,13 +127,31 @@ def test_sums_within_declared_bounds(run, tmp_path):
     assert "Beside noise: numbers of SUM(income) are clamped to 0..600; numbers of AVG(income) are" in out
 
 
-@pytest.mark.parametrize("keys", ["p1\nnowhere\n", '["p1", "nowhere"]'])
+@pytest.mark.parametrize("keys", ["p1\nnowhere\n", "page\np1\nnowhere\n", "\ufeffp1\nnowhere\n", '["p1", "nowhere"]'])
 def test_keys_are_answered_present_or_not(run, tmp_path, keys):
     (tmp_path / "keys").write_text(keys)
     query = "SELECT page, COUNT(*) FROM views GROUP BY page"
     code, out, _ = run(query, "--from", "views=views.csv", "--epsilon", LOUD, "--keys", "keys")
     assert code == 0
     assert [line.split() for line in out.splitlines()[1:3]] == [["p1", str(COUNTS["p1"])], ["nowhere", "0"]]
+
+
+def test_a_first_line_of_keys_that_names_the_columns_is_no_group(run, tmp_path):
+    """It was a group of its own, while a release file left it out. Any other line is a group."""
+    (tmp_path / "keys").write_text("place\np1\nplace\n")
+    query = "SELECT upper(page) || '' AS place, COUNT(*) FROM views GROUP BY 1 ORDER BY 1"
+    _, out, _ = run(query, "--from", "views=views.csv", "--epsilon", LOUD, "--keys", "keys")
+    assert [line.split()[0] for line in out.partition("\n\n")[0].splitlines()[1:]] == ["p1", "place"]
+
+
+@pytest.mark.parametrize("keys", ["p1,0\n,1\n", '[["p1", 0], [null, 1]]'])
+def test_an_empty_field_of_keys_is_null(run, tmp_path, keys):
+    """It was the empty text, so a total of ROLLUP was shown as 0, while a release file read the same lines right."""
+    (tmp_path / "keys").write_text(keys)
+    query = "SELECT page, COUNT(*) AS c FROM views GROUP BY ROLLUP (page)"
+    _, out, _ = run(query, "--from", "views=views.csv", "--epsilon", LOUD, "--keys", "keys")
+    rows = [line.split() for line in out.partition("\n\n")[0].splitlines()[1:]]
+    assert rows == [["p1", str(COUNTS["p1"])], ["NULL", str(len(ROWS))]]
 
 
 def test_people_and_public_tables(run):
@@ -200,7 +218,8 @@ def test_sqlite_and_postgres_answer_alike(run, tmp_path):
         ("SELECT COUNT(*) FROM views", ("--epsilon", "1", "--json", "views.csv"), "would replace"),
         ("SELECT page, COUNT(*) FROM views GROUP BY page", ("--epsilon", "1", "--keys", "nothing"), "cannot be read"),
         ("SELECT page, user, COUNT(*) FROM views GROUP BY 1, 2", ("--epsilon", "1", "--keys", "pages.csv", "--columns",
-                                                                 "user,page:int"), "does not fit"),
+                                                                 "user,page:int"),
+         "--keys pages.csv, line 1: 'page' does not read as the type integer."),
     ],
 )  # fmt: skip
 def test_refused_in_one_line_before_a_ledger_is_made(run, tmp_path, query, more, reason):

@@ -102,7 +102,7 @@ def measure(
 
     Args:
         edges: A collection of two columns: undirected edges, listed in one direction or in both. Loops and repetitions
-            do not count.
+            do not count. Give the list, and not `undirected` of it, which would make the noise twice as wide.
         epsilon: What it costs the privacy unit in all, exact.
         shares: How epsilon is split, in proportion: of `"degrees"` (always), `"joint"`, `"triangles"` and
             `"intersect"` (TbI, the paper's one number for triangles); by default 3 : 2 : 3 : 2;

@@ -59,7 +59,7 @@ def simple(edges: Collection) -> Collection:
 
 @takes("graphs.undirected", edges=COLLECTION, mutual=FLAG)
 def undirected(edges: Collection, mutual: bool = False) -> Collection:
-    """The edges of a graph in both directions, each once: what all queries here take.
+    """The edges of a graph in both directions, each once: what all queries here take, and `measure` makes itself.
 
     It does not matter whether the list has an edge in one direction, in both, or repeatedly. Loops are dropped.
 

@@ -106,7 +106,14 @@ def whose(about: Mapping[str, Any]) -> str:
     cost = about["cost"]
     delta = f", delta {cost['delta']:g}" if cost["delta"] else ""
     spent = [f"{name} {cost[name]:g}" for name in ("epsilon", "rho") if cost.get(name)] or ["epsilon 0"]
-    return f"of {_plain(about['data set'])}, {' and '.join(spent)}{delta}, protects {about['protects']}"
+    return f"of {_state(about)}, {' and '.join(spent)}{delta}, protects {about['protects']}"
+
+
+def _state(about: Mapping[str, Any]) -> str:
+    """The data set, and which version, unless it has the same name, or one of records in memory or a stream's epoch."""
+    name, version = about["data set"], about.get("version", "")
+    unnamed = all(part == "records" or part.startswith("live ") for part in version.split(", "))
+    return _plain(name) if version in ("", name) or unnamed else f"{_plain(name)} in version {_plain(version)}"
 
 
 def footnotes(about: Mapping[str, Any]) -> list[str]:

@@ -54,7 +54,8 @@ Budget = Annotated[
     str | None,
     typer.Option(
         help="Epsilon that the data set may ever spend, exactly: 0.2 or 1/5. It is fixed in the ledger; leave it out "
-        "where there is one. A stream needs it each time.",
+        "where there is one. Without it a new ledger of 'sql' or 'table' holds what the question costs. A stream needs "
+        "it each time.",
         metavar="EPSILON",
         show_default=False,
     ),

@@ -104,7 +104,7 @@ def run(
     deliver: Annotated[
         bool,
         typer.Option("--deliver", help="Deliver what was published to each sink that lacks it, all periods or this one;"
-                     " nothing is read or charged."),
+                     " nothing is charged. Records are read where LEDGER.published lacks the files."),
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Charge nothing where a column that is read is null in every record.")

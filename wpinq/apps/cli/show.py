@@ -20,7 +20,8 @@ ROWS = 40
 """Rows of an answer that are printed; a JSON file holds them all."""
 FEW = 3
 """Tables of a ledger that are named: a release has one for each period."""
-
+ONE_RECORD = ["one record"]
+"""Whom answers protect where nobody said --unit."""
 
 SPENT_ALL = (
     "Nothing is left for new questions; what was asked stays free to ask again. `wpinq ledger raise PATH EPSILON`"
@@ -80,7 +81,7 @@ def protected(node: Node) -> list[str]:
 def protects_line(node: Node) -> str:
     """Whom an answer protects, as a sentence."""
     units = protected(node)
-    people = "" if units != ["one record"] else ", which need not be all of one person's; --unit COLUMN protects people"
+    people = "" if units != ONE_RECORD else ", which need not be all of one person's; --unit COLUMN protects people"
     return f"Protects {' and '.join(units)}{people}."
 
 

@@ -85,8 +85,9 @@ def sql(
     budget: options.Budget = None,
     keys: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The groups to show, present or not: one a line as CSV, or a JSON list.",
-                     show_default=False),
+        typer.Option(metavar="FILE", show_default=False,
+                     help="The groups to show, present or not: one a line as CSV, of which a first line that names the "
+                          "columns is none, and nothing is NULL; or a JSON list."),
     ] = None,
     bounds: Annotated[
         list[str] | None,
@@ -136,7 +137,7 @@ def sql(
     check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
     with rehearsed(inputs) as empty:
-        groups = None if keys is None else read_keys(keys, prepare(query, {**free, **empty}, limits).schema)
+        groups = None if keys is None else read_keys(keys, prepare(query, {**free, **empty}, limits))
         statements = prepared(query, {**free, **empty}, limits, mechanism=noise)
         _insist_on_read(statements, inputs, empty)
         keyed, terms = any(statement.keys for statement in statements), Terms(cost, noise, bell, chance, call="sql")
@@ -244,15 +245,16 @@ def _amounts(texts: Mapping[str, str | None]) -> list[Fraction | None]:
     return [None if text is None else positive(text, f"--{option}") for option, text in texts.items()]
 
 
-def read_keys(path: Path, schema: Schema) -> list[Any]:
-    """Read groups from a file: a JSON list, or CSV without a header, one group a line.
+def read_keys(path: Path, statement: Statement) -> list[Any]:
+    """Read groups from a file: a JSON list, or CSV, one group a line; a first line that names the columns is left out.
 
     Raises:
         SourceError: It cannot be read as text.
         BinError: A group does not fit the columns.
     """
+    schema = statement.schema
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"--keys {path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     result: list[Any] = []
@@ -262,14 +264,29 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
         except BinError as error:
             raise BinError(f"--keys {path}: {error}") from None
         text = ""
-    for row in csv.reader(text.splitlines()):
-        if len(row) != len(schema):
-            raise BinError(f"--keys {path}: a group of {schema} is a line of {len(schema)} fields.")
-        values = tuple(parse_value(field, column) for field, column in zip(row, schema, strict=True))
+    lines = csv.reader(text.splitlines())
+    for row in lines:
+        if lines.line_num == 1 and tuple(row) in (schema.names, statement.keys):
+            continue
+        values = _group(row, schema, f"--keys {path}, line {lines.line_num}")
         result.append(values[0] if len(values) == 1 else values)
     if not result:
         raise BinError(f"--keys {path}: names no group; write one a line, or a JSON list.")
     return result
+
+
+def _group(row: list[str], schema: Schema, call: str) -> tuple[Any, ...]:
+    """One group, as the fields of its line say it; an empty one is NULL, as in a table and in a release's keys."""
+    if len(row) != len(schema):
+        fields = f"{len(schema)} field{'s' * (len(schema) != 1)}"
+        raise BinError(f"{call}: a group of {schema} is a line of {fields}, and this one has {len(row)}.")
+    values = []
+    for field, column in zip(row, schema, strict=True):
+        try:
+            values.append(parse_value(field, column) if field else None)
+        except BinError:
+            raise BinError(f"{call}: {field!r} does not read as the type {column.kind.value}.") from None
+    return tuple(values)
 
 
 def _delta(chance: Fraction | None, cost: Fraction | None, budget: Fraction | None) -> Fraction:

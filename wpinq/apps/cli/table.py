@@ -218,13 +218,13 @@ def _spending(data: Input, terms: dict[str, Any], budget: str | None) -> Collect
 
 
 def _tell(lines: list[str], records: Collection, files: list[Path]) -> None:
-    """Print an answer, what is left of the budget, and which files were written."""
-    from wpinq.apps.cli.show import budget_line
+    """Print an answer, whom it protects if not people, what is left of the budget, and which files were written."""
+    from wpinq.apps.cli.show import ONE_RECORD, budget_line, protected, protects_line
     from wpinq.core import sources
 
-    typer.echo(
-        "\n".join([*lines, budget_line(sources(records._node)[0].ledger), *(f"Written: {path}" for path in files)])
-    )
+    alone = [protects_line(records._node)] if protected(records._node) == ONE_RECORD else []
+    left = budget_line(sources(records._node)[0].ledger)
+    typer.echo("\n".join([*lines, *alone, left, *(f"Written: {path}" for path in files)]))
 
 
 def _columns(text: str) -> list[str]:
@@ -319,8 +319,9 @@ def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]
     try:
         for row in lines:
             if row and (len(row) != 2 or row[0] not in names):
+                what = "write COLUMN,VALUE" if len(row) != 2 else f"{row[0]!r} is no column of the table"
                 there = f"the columns of the table are {', '.join(names)}"
-                raise SourceError(f"{call}, line {lines.line_num}: write COLUMN,VALUE; {there}.")
+                raise SourceError(f"{call}, line {lines.line_num}: {what}; {there}.")
             if row:
                 result.setdefault(row[0], []).append(row[1])
     except csv.Error as error:

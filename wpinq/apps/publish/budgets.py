@@ -89,6 +89,15 @@ def unchanged(budget: Budget, held: Promise) -> None:
                         "spend more: `wpinq ledger raise PATH EPSILON`.")  # fmt: skip
 
 
+def standing(budget: Budget, held: Promise) -> str:
+    """What a budget means, in words; where the ledger holds another one, that no period is published."""
+    try:
+        unchanged(budget, held)
+    except PlanError as error:
+        return f"No period is published before these agree: {error}"
+    return said(budget)
+
+
 def asked_of(budget: Budget, total: Fraction | None) -> Asked:
     """What a ledger is asked for, with a budget of so much in all; None for what it holds."""
     if budget.rho is not None:

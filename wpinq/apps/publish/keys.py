@@ -12,17 +12,18 @@ from wpinq.errors import BinError, SourceError
 from wpinq.sources.tables import arrow_schema
 
 
-def declared(keys: str | list[Any], schema: Schema, home: Path, call: str) -> pl.LazyFrame:
+def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, names: tuple[str, ...] = ()) -> pl.LazyFrame:
     """Read keys.
 
     A file is Parquet, of which a block at a time is held, or text with one key a line, its values separated by commas
     as CSV has them. A first line that names the columns is passed over.
 
     Args:
-        given: A file, or the keys themselves.
+        keys: A file, or the keys themselves.
         schema: The columns of a key.
         home: The directory that a relative path starts from.
         call: What messages call it.
+        names: What a question calls the columns, where that is not as the schema does.
 
     Returns:
         The keys as columns of the schema, in their order.
@@ -31,7 +32,7 @@ def declared(keys: str | list[Any], schema: Schema, home: Path, call: str) -> pl
         SourceError: The file cannot be read.
         BinError: A key does not fit the columns, or there is none.
     """
-    frame = _listed(keys, schema) if isinstance(keys, list) else _from_file(home / keys, schema, call)
+    frame = _listed(keys, schema) if isinstance(keys, list) else _from_file(home / keys, schema, call, names)
     if not bin_blocks(frame, schema).rows:
         raise BinError(f"{call}: there is no key; name the groups to show.")
     return frame
@@ -41,17 +42,17 @@ def _listed(keys: list[Any], schema: Schema) -> pl.LazyFrame:
     return bin_frame([tuple(key) if isinstance(key, list) else key for key in keys], schema).lazy()
 
 
-def _from_file(path: Path, schema: Schema, call: str) -> pl.LazyFrame:
+def _from_file(path: Path, schema: Schema, call: str, names: tuple[str, ...]) -> pl.LazyFrame:
     """The keys of a file, as columns of the schema."""
     texts = _read(path, call)
-    names = texts.collect_schema().names()
-    if len(names) != len(schema):
-        raise BinError(f"{call}: {path} has {len(names)} columns; a key of {schema} has {len(schema)}.")
-    texts = texts.rename(dict(zip(names, schema.names, strict=True)))
+    there = texts.collect_schema().names()
+    if len(there) != len(schema):
+        raise BinError(f"{call}: {path} has {len(there)} columns; a key of {schema} has {len(schema)}.")
+    texts = texts.rename(dict(zip(there, schema.names, strict=True)))
     if path.suffix.lower() == ".parquet":
         return texts
     held = texts.collect()
-    if held.height and held.row(0) == schema.names:
+    if held.height and held.row(0) in (schema.names, names):
         held = held.slice(1)
     columns = []
     for text, column in zip(held.get_columns(), schema, strict=True):

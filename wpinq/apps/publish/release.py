@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from wpinq.apps.publish import alerts
-from wpinq.apps.publish.budgets import Allowance, Funds, check, new_promise, said, unchanged
+from wpinq.apps.publish.budgets import Allowance, Funds, check, new_promise, said, standing, unchanged
 from wpinq.apps.publish.file.declared import File
 from wpinq.apps.publish.file.periods import Period, span, through
 from wpinq.apps.publish.file.reading import decode, definition, named, read
@@ -321,9 +321,8 @@ class Release:
         more = "" if many is None else f", for {many:,} more period{'s' * (many != 1)} like the last"
         what, left = ("Rho", promise.rho_left) if promise.accounting == RHO else ("Epsilon", promise.left)
         told = f" {told}." if (told := promise.told(spent)) else ""
-        return (
-            f"{what} {decimal(left(spent))} of {decimal(promise.budget)} is left{more}.{told} {said(self.file.budget)}"
-        )
+        means = standing(self.file.budget, promise)
+        return f"{what} {decimal(left(spent))} of {decimal(promise.budget)} is left{more}.{told} {means}"
 
     def __repr__(self) -> str:
         names = ", ".join(question.name for question in self.file.question)

@@ -44,8 +44,7 @@ def look_up(node: Node, table: object, on: object, *, left: object, right: objec
     except SourceError as error:
         raise SourceError(f"join: takes another protected collection, or a public table: {error}") from None
     if not isinstance(theirs, str) or theirs not in schema.names:
-        shown = ", ".join(schema.names)
-        raise PlanError(f"join(right=...): the key of a public table is one of its columns; there are {shown}.")
+        raise PlanError(_no_key("join", theirs, schema))
     kept = node.schema.names
     keyed_node, keys = keyed(node, ours, "join(on=...)")
     if len(keys) != 1:
@@ -63,6 +62,13 @@ def look_up(node: Node, table: object, on: object, *, left: object, right: objec
     return LookUp(keyed_node, function, None, keys, kept)
 
 
+def _no_key(call: str, theirs: object, schema: Schema) -> str:
+    """What is wrong with the key of a public table."""
+    named = isinstance(theirs, str)
+    what = f"the public table has no column {theirs!r}" if named else "the key of a public table is one of its columns"
+    return f"{call}: {what}; there are {', '.join(schema.names)}. Say on=, or right= where it has another name there."
+
+
 def those_in(node: Node, table: object, on: object, *, left: object, right: object, call: str, there: bool) -> Map:
     """The records whose key is in a public table, or is not, as they are; a key that is None is in none.
 
@@ -76,8 +82,7 @@ def those_in(node: Node, table: object, on: object, *, left: object, right: obje
     except SourceError as error:
         raise SourceError(f"{call}: takes another protected collection, or a public table: {error}") from None
     if ours is None or not isinstance(theirs, str) or theirs not in schema.names:
-        shown = ", ".join(schema.names)
-        raise PlanError(f"{call}(right=...): the key of a public table is one of its columns; there are {shown}.")
+        raise PlanError(_no_key(call, None if ours is None else theirs, schema))
     keyed_node, keys = keyed(node, ours, f"{call}(on=...)")
     if len(keys) != 1:
         raise PlanError(f"{call}: the keys ({', '.join(keys)}) and ({theirs}) differ in number.")

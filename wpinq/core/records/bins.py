@@ -150,7 +150,8 @@ def _insist_on_exact(number: float, exact: Any) -> None:
 
 def _misfit(what: str, column: Column) -> BinError:
     hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
-    return BinError(f"observe: {what} does not fit; {hint}.")
+    several = "; several are asked by observe_many" if what in ("list", "range", "ndarray") else ""
+    return BinError(f"observe: {what} does not fit; {hint}{several}.")
 
 
 ROWS = 1 << 20

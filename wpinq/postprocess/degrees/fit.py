@@ -224,7 +224,8 @@ class Fit:
 
         Args:
             path: Where to write: `.parquet`, `.arrow`, `.csv`, `.tsv` or `.txt`. None returns a table instead.
-            users: Fit of the users' degrees, or a number of users to spread the views over evenly.
+            users: Fit of the users' degrees, or a number of users to spread the views over evenly; by default as many
+                as there are items, or twice the largest multiplicity.
             columns: Names of the users' and the pages' column.
             seed: Seed or generator; the same seed gives the same rows.
 

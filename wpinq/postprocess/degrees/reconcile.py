@@ -137,6 +137,9 @@ def observed(
     if all(measured):
         if scales is not None:
             raise PlanError("reconcile(scales=...): measurements know their scales; leave it out.")
+        if [_columns(curve) for curve in (cdf, sequence)] == [("rank",), ("index",)]:
+            raise PlanError("reconcile(cdf, sequence): the first has bins by rank and the second by index, so they are "
+                            "the other way round; swap them.")  # fmt: skip
         both = cast("tuple[Observable, Observable]", (cdf, sequence))
         columns, rows = observe_enough(*both)
         return (values(columns, "cdf"), values(rows, "sequence")), read_scales((both[0].scale, both[1].scale))
@@ -145,6 +148,12 @@ def observed(
     if scales is None:
         raise PlanError("reconcile(cdf, sequence): arrays need scales=(scale of cdf, scale of sequence).")
     return (values(cdf, "cdf"), values(sequence, "sequence")), read_scales(scales)
+
+
+def _columns(measurement: Any) -> tuple[str, ...]:
+    """What the columns of a measurement's bins are called, where it knows its plan."""
+    node = getattr(measurement, "node", None)
+    return () if node is None else node.schema.names
 
 
 def values(curve: Any, name: str) -> npt.NDArray[Any]:

@@ -117,6 +117,9 @@ class Translator:
         reason = next((_REASONS[kind] for kind in inside if kind in _REASONS), None)
         if reason is not None:
             return PlanError(f"{self.call}: {self.spell(node)} {reason}.")
+        if inside[0] in _INSTEAD and [value for value in node.args.values() if value] == [node.this]:
+            instead = _INSTEAD[inside[0]].format(self.spell(node.this))
+            return PlanError(f"{self.call}: {inside[0].upper()}() is not in the list of functions; write {instead}.")
         why = f"is not in the list of what is known to be {self.known}"
         alike = difflib.get_close_matches(node.name.lower(), self.names, 1) if inside[0] == "Anonymous" else []
         hint = f"Did you mean {alike[0]}? " if alike else ""
@@ -140,6 +143,9 @@ _REASONS = (
     | dict.fromkeys(("Placeholder", "Parameter"), "stands for a value; write the value")
     | {"Star": "stands for all columns; name each column", "Alias": "has a name, which has no place here"}
 )  # fmt: skip
+_FIELDS = ("Year", "Quarter", "Month", "Week", "Day", "Hour", "Minute", "Second")
+_INSTEAD = {name: f"EXTRACT({name.upper()} FROM {{}})" for name in _FIELDS} | {"Date": "CAST({} AS DATE)"}
+"""How functions of other dialects are written here."""
 
 
 def argument(translator: Translator, node: Any, *kinds: Kind) -> Term:

@@ -49,6 +49,8 @@ def weights(schema: Schema, column: str, max_weight: Amount = 1, step: Amount | 
     Raises:
         PlanError, ExactnessError: The columns cannot be weighed so.
     """
+    if column not in schema:
+        raise PlanError(f"protect(weight=...): no column {column!r}; there are {schema.listed}.")
     kind = schema[column].kind
     if kind not in (Kind.INT, Kind.FLOAT):
         raise PlanError(f"protect(weight={column!r}): the column is {kind.value}; declare it, for example "

@@ -110,10 +110,14 @@ def whose(about: Mapping[str, Any]) -> str:
 
 
 def _state(about: Mapping[str, Any]) -> str:
-    """The data set, and which version, unless it has the same name, or one of records in memory or a stream's epoch."""
+    """The data set, and its version where that has a name of its own; of several data sets their names alone.
+
+    >>> _state({"data set": "views", "version": "2026"}), _state({"data set": "views, people", "version": "a, b"})
+    ('views in version 2026', 'views, people')
+    """
     name, version = about["data set"], about.get("version", "")
-    unnamed = all(part == "records" or part.startswith("live ") for part in version.split(", "))
-    return _plain(name) if version in ("", name) or unnamed else f"{_plain(name)} in version {_plain(version)}"
+    unnamed = version in ("", name, "records") or version.startswith("live ") or ", " in version
+    return _plain(name) if unnamed else f"{_plain(name)} in version {_plain(version)}"
 
 
 def footnotes(about: Mapping[str, Any]) -> list[str]:

@@ -120,7 +120,9 @@ def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, 
         key = (key,)
     if isinstance(key, Sequence) and all(isinstance(item, str) for item in key):
         names = tuple(key)
-        node.schema.select([node.schema[entry].name for entry in names])
+        for entry in names:
+            if entry not in node.schema:
+                raise PlanError(f"{call}: no column {entry!r}; there are {node.schema.listed}.")
         if len(set(names)) < len(names):
             raise PlanError(f"{call}: a column stands twice in the key; name it once.")
         return node, names
@@ -151,8 +153,8 @@ def both_keyed(
     if ours is None or theirs is None:
         raise PlanError(f"{call}: name the key of both sides, on='user' or left=..., right=....")
     (first, second), _ = common_resolution(nodes)
-    first, left_keys = keyed(first, ours, f"{call}(on=...)")
-    second, right_keys = keyed(second, theirs, f"{call}(on=...)")
+    first, left_keys = keyed(first, ours, f"{call}({'on' if left is None else 'left'}=...)")
+    second, right_keys = keyed(second, theirs, f"{call}({'on' if right is None else 'right'}=...)")
     if len(left_keys) != len(right_keys):
         raise PlanError(f"{call}: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
     for left_owner, right_owner in owners_met(first, second, left_keys, right_keys):

@@ -151,6 +151,19 @@ def test_all_of_a_period_is_charged_or_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_period_that_was_mistyped_and_refused_begins_nothing(tmp_path):
+    wrote(tmp_path, 21).with_name("2026-10-01.csv").write_text("user,page\nann,/p1\n")
+    question, budget = given()["question"][0], {"epsilon": 2}
+    with pytest.raises(BudgetError):
+        release(tmp_path, question=[{**question, "epsilon": 3}], budget=budget).run("2026-10-01")
+    site = release(tmp_path, question=[{**question, "epsilon": 1}], budget=budget)
+    site.run()
+    assert [(one.period, one.stage) for one in site.status()] == [
+        ("2026-10-01", "refused"),
+        ("2026-11-21", "published"),
+    ]
+
+
 def test_records_that_changed_are_told_and_never_charged(tmp_path):
     path = wrote(tmp_path, 21)
     site = release(tmp_path)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from msgspec import structs
 
 from wpinq.apps.publish import alerts
 from wpinq.apps.publish.budgets import Allowance, Funds, check, new_promise, said, standing, unchanged
-from wpinq.apps.publish.file.declared import File
+from wpinq.apps.publish.file.declared import Every, File
 from wpinq.apps.publish.file.periods import Period, span, through
 from wpinq.apps.publish.file.reading import decode, definition, named, read
 from wpinq.apps.publish.plan import Plan, Priced
@@ -44,6 +45,13 @@ def zoned(clock: Callable[[], dt.datetime]) -> Callable[[], dt.datetime]:
         return at
 
     return checked
+
+
+def _periods(names: Iterable[str], every: Every) -> Iterator[Period]:
+    """The periods of these names, but for those of another length, from before the release file was changed."""
+    for name in names:
+        with suppress(PlanError):
+            yield Period.parse(name, every)
 
 
 @dataclass(frozen=True)
@@ -241,16 +249,19 @@ class Release:
         return Follower(self._publisher, ticks if self._real else None, workers)
 
     def status(self) -> list[Standing]:
-        """Where each period stands, from the first to the last one that is over."""
+        """Where each period stands, from the first to the last one that is over; before it, what was refused."""
         register = self._publisher.register
         records, refusals = register.records(), register.refusals()
-        names = sorted({*records, *refusals, *([str(self.file.period.first)] if self.file.period.first else [])})
-        if not names:
-            return []
         every, last = self.file.period.every, self.period()
-        known = [name for name in names if name not in records or records[name].every == every]
+        first = [] if self.file.period.first is None else [str(self.file.period.first)]
+        known = sorted(_periods([*first, *(name for name, record in records.items() if record.every == every)], every))
+        refused = sorted(_periods(refusals, every))
+        if not known and not refused:
+            return []
+        begin = (known or refused)[0]  # a period that was mistyped and refused begins nothing
+        early = [period for period in refused if period < begin]
         result = []
-        for period in through(Period.parse(known[0], every), max(last, Period.parse(known[-1], every))):
+        for period in [*early, *through(begin, max(last, *known, *refused))]:
             record = records.get(period.name)
             if period.name in refusals and (record is None or record.stage == "begun"):
                 result.append(Standing(period.name, "refused", refusals[period.name][1]))

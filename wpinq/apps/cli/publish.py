@@ -76,7 +76,14 @@ def plan(file: File, period: Wanted = None) -> None:
     from wpinq.html.numbers import of_threshold
 
     release = _opened(file)
-    priced = release.plan(period)
+    try:
+        priced = release.plan(period)
+    except SourceError as error:
+        if period is not None:
+            raise
+        raise SourceError(
+            f"{error} --period plans another period than {release.period().name}, the last that is over."
+        ) from None
     rows = [("question", "column", "cost", "noise", "moves each by, 95%")]
     for question in priced.questions:
         for index, noise in enumerate(question.expected):

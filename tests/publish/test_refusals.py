@@ -93,7 +93,6 @@ def test_an_empty_source_is_told_and_a_header_alone_is_a_quiet_day(told, tmp_pat
     assert told("run", "--period", OLD[0])[0] == 0
 
 
-@pytest.mark.filterwarnings("default::RuntimeWarning")
 def test_a_plan_without_the_last_file_says_how_another_period_is_named(told, tmp_path):
     code, _, (line,) = told("plan")
     assert code == 2
@@ -101,6 +100,7 @@ def test_a_plan_without_the_last_file_says_how_another_period_is_named(told, tmp
     assert told("plan", "--period", OLD[0])[0] == 0
 
 
+@pytest.mark.filterwarnings("default::RuntimeWarning")
 def test_exit_codes_of_every_command(told, tmp_path):
     code, out, err = told("backfill", f"{OLD[0]}..{OLD[1]}")
     assert (code, out) == (4, [f"{OLD[0]}: published, epsilon 3."]), "what was published is told, then the budget ends"

@@ -126,6 +126,15 @@ def test_one_number_has_a_value_and_an_interval_of_any_level():
         one.at(3)
 
 
+@pytest.mark.parametrize("ends", [(dt.date.min, dt.date.max), (dt.datetime.min, dt.datetime.max), (dt.date.max,)])
+def test_times_at_the_ends_of_the_calendar_are_drawn(ends, tmp_path):
+    """9999-12-31 is what many tables have for never."""
+    times = wpinq.protect([(end,) for end in ends] * 90, LOUD, columns={"t": type(ends[0])})
+    answer = wpinq.sql("SELECT t, COUNT(*) AS n FROM v GROUP BY t", {"v": times}, epsilon=LOUD, keys=list(ends))
+    answer.plot(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 5000
+
+
 def test_numbers_and_times_are_drawn_as_lines_and_many_names_in_part():
     days = [(dt.date(2026, 1, 1 + i % 9), i % 90) for i in range(900)]
     v = wpinq.protect(days, budget=10**6, columns={"day": dt.date, "n": int})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -89,7 +90,18 @@ def _line(axes: Axes, cells: pl.DataFrame, keys: list[str], numbers: list[Any]) 
     value, low, high = (values[order] for values in numbers)
     axes.fill_between(x, low, high, color=BAND, alpha=0.35, lw=0)
     axes.plot(x, value, color=FITTED, lw=1.4, marker=".", ms=5)
+    if key.dtype.is_temporal():
+        _keep_in_calendar(axes)
     axes.set_xlabel(keys[0], parse_math=False)
+
+
+def _keep_in_calendar(axes: Axes) -> None:
+    """Let no margin beside the line end before the year 1 or after 9999, where there are no times."""
+    from matplotlib.dates import date2num
+
+    low, high = date2num([dt.datetime.min, dt.datetime.max.replace(microsecond=0)])  # type: ignore[no-untyped-call]
+    left, right = axes.get_xlim()
+    axes.set_xlim(max(left, low), min(right, high))
 
 
 def _style(axes: Axes, name: str, *, vertical: bool) -> None:

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import polars as pl
+
 from wpinq.apps.publish.file.periods import Period
 from wpinq.apps.publish.sinks.place import Edition
 from wpinq.apps.publish.sinks.rows import DONE, column_of, dated, digest_of, named
 from wpinq.errors import SourceError, needs
+from wpinq.html.written import in_text
 from wpinq.sources.databases.postgres import quoted, reason
 
 
@@ -45,7 +48,7 @@ class PostgresTables:
             for name, table in edition.tables.items():
                 if found and _there(cursor, named(edition, name), column_of(table), edition.period.name):
                     continue
-                rows = dated(table, edition.period).to_arrow()
+                rows = _held(dated(table, edition.period)).to_arrow()
                 try:
                     cursor.adbc_ingest(named(edition, name), rows, mode="create_append")
                 except driver.ProgrammingError:
@@ -58,10 +61,8 @@ class PostgresTables:
 
     def differs(self, edition: Edition) -> str | None:
         """See `Place.differs`."""
-        import polars as pl
-
         for name, table in edition.tables.items():
-            wanted = dated(table, edition.period)
+            wanted = _held(dated(table, edition.period))
             columns = ", ".join(map(quoted, wanted.columns))
             query = f"SELECT {columns} FROM {quoted(named(edition, name))} WHERE {column_of(table)} = $1"  # noqa: S608  quoted
             try:
@@ -87,6 +88,12 @@ class PostgresTables:
             raise
         except Exception as error:  # noqa: BLE001  a driver may raise anything, and quote passwords
             raise SourceError(f"{self.name}: {reason(error)}.") from None
+
+
+def _held(table: pl.DataFrame) -> pl.DataFrame:
+    """A table as PostgreSQL holds it: it has no zero byte in text, and gives no duration back as it was."""
+    table = in_text(table, pl.Duration)
+    return table.with_columns(pl.col(pl.String).str.replace_all("\0", "\N{REPLACEMENT CHARACTER}", literal=True))
 
 
 def _there(cursor: Any, table: str, column: str, period: str) -> bool:

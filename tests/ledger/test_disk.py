@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from wpinq.core.ledger import Ledger
+from wpinq.core.ledger import Charge, Cost, Ledger, charge_all
+from wpinq.core.ledger.stores.file import FileStore
 from wpinq.errors import LedgerError
 
 Open = Callable[..., Ledger]
@@ -80,6 +81,28 @@ def test_attack_20_a_disk_that_fills_up_at_every_point(disk: Path, opened: Open,
             break
     assert refused > 5
     assert len(granted) > 5
+
+
+@pytest.mark.parametrize("last", ["views.ledger", "full.ledger"])
+def test_attack_20_of_two_ledgers_that_on_the_full_disk_is_named(
+    last: str, disk: Path, tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever is locked last: who frees space must know where. What one was charged is free then."""
+    monkeypatch.setattr(FileStore, "key", property(lambda store: (int(store.path.name == last), 0)))
+    ledgers, refused = [opened(tmp_path / "views.ledger"), opened(disk / "full.ledger")], 0
+    for free in range(20):
+        fill(disk)
+        os.truncate(disk / "rest", max(0, (disk / "rest").stat().st_size - free * 4096))
+        charge = Charge(f"{free:08x}", (Cost(Fraction(1, 1000)),), "1", "x" * 3000)
+        try:
+            charge_all([(ledger, charge) for ledger in ledgers])
+        except LedgerError as error:
+            assert f"ledger {disk / 'full.ledger'}:" in str(error)
+            refused += 1
+        (disk / "rest").unlink()
+        charge_all([(ledger, charge) for ledger in ledgers])
+        assert charges(ledgers[0]) == charges(ledgers[1])
+    assert 3 < refused < 20
 
 
 def test_attack_20_a_read_only_disk_refuses(disk: Path, opened: Open, spend: Spend) -> None:

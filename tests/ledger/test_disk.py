@@ -133,6 +133,25 @@ def test_attack_20_a_file_that_cannot_be_written_refuses(
     assert charges(opened()) == (["00000002"] if not end else ["00000001", "00000002"])
 
 
+@pytest.mark.parametrize("last", ["views.ledger", "fixed.ledger"])
+def test_attack_20_of_two_ledgers_one_cannot_be_written_so_neither_is_charged(
+    last: str, tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each further question would cost the one that can be, and have no answer."""
+    monkeypatch.setattr(FileStore, "key", property(lambda store: (int(store.path.name == last), 0)))
+    ledgers = [opened(tmp_path / name) for name in ("views.ledger", "fixed.ledger")]
+    first, second = (Charge(f"{number:08x}", (Cost("0.1"),), "1", "joined") for number in range(2))
+    charge_all([(ledger, first) for ledger in ledgers])
+    if not shutil.which("chattr") or not run("chattr", "+i", tmp_path / "fixed.ledger"):
+        pytest.skip("this file system has no immutable files, and modes do not bind every user")
+    try:
+        with pytest.raises(LedgerError, match=r"fixed\.ledger: it cannot be written"):
+            charge_all([(ledger, second) for ledger in ledgers])
+    finally:
+        assert run("chattr", "-i", tmp_path / "fixed.ledger")
+    assert [charges(ledger) for ledger in ledgers] == [["00000000"]] * 2
+
+
 def test_attack_20_a_directory_that_is_not_there_or_is_not_one(tmp_path: Path, opened: Open) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "none" / "views.ledger", tmp_path / "file" / "views.ledger", tmp_path):

@@ -318,6 +318,12 @@ class FilePages:
             raise RefusedError(_DAMAGED + ".")
         return dict(rows)
 
+    def insist_writable(self) -> None:
+        """See `Pages`: SQLite begins to write to a file that is read-only, and refuses the first row."""
+        if not self._empty:
+            with self._trouble():
+                self._connection.execute("DELETE FROM entries WHERE false")
+
     def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
         """Commit rows and changes, then replace the head, then go on with another transaction of SQLite.
 

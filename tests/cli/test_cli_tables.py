@@ -1,6 +1,8 @@
 """`wpinq sql` over several tables of the same people: files of any form, one ledger, what a person loses by all."""
 
 import json
+import shutil
+import subprocess
 from collections import Counter
 from fractions import Fraction
 
@@ -115,6 +117,23 @@ def test_a_ledger_of_one_table_is_no_new_ledger_of_that_name(ask, tmp_path):
     done = ask(QUERY, *UNIT, "--epsilon", "1", "--delta", "1e-6", "--ledger", "people:M", "--ledger", "visits:L")
     assert "one ledger is of all tables" in done.refused()
     assert not list(tmp_path.glob("*L*"))
+
+
+def test_a_ledger_that_cannot_be_written_is_refused_whole_for_what_it_is(ask, tmp_path):
+    """Its budget is another than what is spent, and nobody gave one."""
+    common = [*UNIT, "--delta", "1e-6"]
+    assert ask(QUERY, *common, "--epsilon", "1", "--budget", "5").code == 0
+    path = tmp_path / "people.csv.ledger"
+    if (
+        not shutil.which("chattr")
+        or subprocess.run(["chattr", "+i", path], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("this file system has no immutable files, and modes do not bind every user")
+    try:
+        assert "people.csv.ledger: it cannot be written" in ask(QUERY, *common, "--epsilon", "2").refused()
+    finally:
+        subprocess.run(["chattr", "-i", path], check=True)
+    assert [Ledger.existing(tmp_path / f"{name}.csv.ledger").spent()[0] for name in ("visits", "people")] == [1, 1]
 
 
 def test_each_table_has_steps_and_a_unit_of_its_own(ask):

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from wpinq.core.ledger import Ledger
+from wpinq.core.ledger import Charge, Cost, Ledger, charge_all
+from wpinq.core.ledger.stores.file import FileStore
 from wpinq.errors import LedgerError
 
 Open = Callable[..., Ledger]
@@ -82,6 +83,28 @@ def test_attack_20_a_disk_that_fills_up_at_every_point(disk: Path, opened: Open,
     assert len(granted) > 5
 
 
+@pytest.mark.parametrize("last", ["views.ledger", "full.ledger"])
+def test_attack_20_of_two_ledgers_that_on_the_full_disk_is_named(
+    last: str, disk: Path, tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever is locked last: who frees space must know where. What one was charged is free then."""
+    monkeypatch.setattr(FileStore, "key", property(lambda store: (int(store.path.name == last), 0)))
+    ledgers, refused = [opened(tmp_path / "views.ledger"), opened(disk / "full.ledger")], 0
+    for free in range(20):
+        fill(disk)
+        os.truncate(disk / "rest", max(0, (disk / "rest").stat().st_size - free * 4096))
+        charge = Charge(f"{free:08x}", (Cost(Fraction(1, 1000)),), "1", "x" * 3000)
+        try:
+            charge_all([(ledger, charge) for ledger in ledgers])
+        except LedgerError as error:
+            assert f"ledger {disk / 'full.ledger'}:" in str(error)
+            refused += 1
+        (disk / "rest").unlink()
+        charge_all([(ledger, charge) for ledger in ledgers])
+        assert charges(ledgers[0]) == charges(ledgers[1])
+    assert 3 < refused < 20
+
+
 def test_attack_20_a_read_only_disk_refuses(disk: Path, opened: Open, spend: Spend) -> None:
     ledger = opened(disk / "views.ledger")
     spend(ledger, 1)
@@ -108,6 +131,25 @@ def test_attack_20_a_file_that_cannot_be_written_refuses(
         assert run("chattr", "-i", path)
     assert spend(ledger, 2)
     assert charges(opened()) == (["00000002"] if not end else ["00000001", "00000002"])
+
+
+@pytest.mark.parametrize("last", ["views.ledger", "fixed.ledger"])
+def test_attack_20_of_two_ledgers_one_cannot_be_written_so_neither_is_charged(
+    last: str, tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each further question would cost the one that can be, and have no answer."""
+    monkeypatch.setattr(FileStore, "key", property(lambda store: (int(store.path.name == last), 0)))
+    ledgers = [opened(tmp_path / name) for name in ("views.ledger", "fixed.ledger")]
+    first, second = (Charge(f"{number:08x}", (Cost("0.1"),), "1", "joined") for number in range(2))
+    charge_all([(ledger, first) for ledger in ledgers])
+    if not shutil.which("chattr") or not run("chattr", "+i", tmp_path / "fixed.ledger"):
+        pytest.skip("this file system has no immutable files, and modes do not bind every user")
+    try:
+        with pytest.raises(LedgerError, match=r"fixed\.ledger: it cannot be written"):
+            charge_all([(ledger, second) for ledger in ledgers])
+    finally:
+        assert run("chattr", "-i", tmp_path / "fixed.ledger")
+    assert [charges(ledger) for ledger in ledgers] == [["00000000"]] * 2
 
 
 def test_attack_20_a_directory_that_is_not_there_or_is_not_one(tmp_path: Path, opened: Open) -> None:

@@ -267,8 +267,17 @@ class Input:
         except LedgerError as refused:
             try:
                 return self.protect(None)
-            except LedgerError:
-                raise refused from None
+            except LedgerError as error:  # where there is a ledger its budget was given by nobody
+                raise (error if self._is_led else refused) from None
+
+    @property
+    def _is_led(self) -> bool:
+        """Whether there is a ledger."""
+        from wpinq.core import Ledger
+        from wpinq.protection import beside
+
+        ledger = self.ledger or beside(self.reader().path)
+        return ledger is not None and Ledger.exists(ledger)
 
     def _with_choice(self, epsilon: Fraction | None) -> Fraction:
         """What is spent, with what the choice of a bound costs."""

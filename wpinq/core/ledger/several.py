@@ -94,9 +94,9 @@ def charge_all(
 ) -> list[bool]:
     """Charge one measurement to several data sets, or several measurements: all or none.
 
-    All ledgers are locked in one order and checked before the first is written. A crash in between leaves a
-    charge without an answer, never an answer without a charge. Requests of one question, version and ledger
-    are added up.
+    All ledgers are locked in one order and checked before the first is written. A crash or a full disk in
+    between leaves a charge without an answer, which is free when it is asked again, never an answer without a charge.
+    Requests of one question, version and ledger are added up.
 
     Args:
         requests: The charges.

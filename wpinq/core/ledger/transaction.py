@@ -158,7 +158,10 @@ class Transaction:
 
         Raises:
             BudgetError: A charge that does not fit.
+            LedgerError: The ledger cannot be written.
         """
+        if not self._pending:
+            self._pages.insist_writable()
         self._add(body)
         if self._pending[-1].number % EVERY == EVERY - 1:
             self._add(self.accountant.checkpoint())

@@ -23,7 +23,7 @@ import fcntl
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
@@ -179,7 +179,7 @@ class FileStore:
                 connection.execute("BEGIN IMMEDIATE")
                 begun = self._times()
                 with closing(connection.cursor()) as reading:  # one that is not closed would keep the file locked
-                    yield FilePages(connection, reading, self._head, untouched=untouched)
+                    yield FilePages(connection, reading, self._head, self._trouble, untouched=untouched)
                 calm = self._times() == begun  # until now new rows went to the log alone
             if calm:
                 self._note(lock, secret)
@@ -261,8 +261,12 @@ class FilePages:
 
     database = None
 
-    def __init__(self, connection: sqlite3.Connection, reading: sqlite3.Cursor, head: Path, *, untouched: bool) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, reading: sqlite3.Cursor, head: Path,
+        trouble: Callable[[], AbstractContextManager[None]], *, untouched: bool,
+    ) -> None:  # fmt: skip
         self._connection, self._reading, self._head, self._untouched = connection, reading, head, untouched
+        self._trouble = trouble
         schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         version = connection.execute("PRAGMA user_version").fetchone()
         if schema and version != (VERSION,):
@@ -314,8 +318,21 @@ class FilePages:
             raise RefusedError(_DAMAGED + ".")
         return dict(rows)
 
+    def insist_writable(self) -> None:
+        """See `Pages`: SQLite begins to write to a file that is read-only, and refuses the first row."""
+        if not self._empty:
+            with self._trouble():
+                self._connection.execute("DELETE FROM entries WHERE false")
+
     def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
-        """Commit rows and changes, then replace the head, then go on with another transaction of SQLite."""
+        """Commit rows and changes, then replace the head, then go on with another transaction of SQLite.
+
+        What fails is told of this ledger, whichever were locked after it.
+        """
+        with self._trouble():
+            self._write(rows, changes, head)
+
+    def _write(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
         if self._empty:
             self._connection.execute(f"PRAGMA user_version={VERSION}")
             self._connection.execute(TABLE)

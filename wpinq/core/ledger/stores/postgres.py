@@ -256,6 +256,9 @@ class PostgresPages:
         self._again()
         return dict(self._fetched(f"SELECT key, text FROM {self._schema}.side WHERE name = %s", [table]))  # noqa: S608  a name of ours
 
+    def insist_writable(self) -> None:
+        """It is: the lock is a write of its own."""
+
     def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
         """Commit rows, changes and head together, and make the head durable in the anchor."""
         self._again()

@@ -87,6 +87,9 @@ class Pages(Protocol):
     def side(self, table: str) -> dict[str, str]:
         """The entries of a side table (`side.py`) by their keys, as they are there."""
 
+    def insist_writable(self) -> None:
+        """Refuse a ledger that cannot be written, before anything is written to another one."""
+
     def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
         """Make rows and changes of side tables durable, all or none, then the head, in this order."""
 
@@ -186,6 +189,9 @@ class MemoryStore:
     def side(self, table: str) -> dict[str, str]:
         """A copy of a side table."""
         return dict(self._side.get(table, {}))
+
+    def insist_writable(self) -> None:
+        """Memory always is."""
 
     def commit(self, rows: Sequence[Row], changes: Sequence[Change], head: Head) -> None:
         """Add rows, change side tables and move the head."""

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.cli.mistakes import RELEASE
 from wpinq import storage
 from wpinq.apps.cli import outputs, process
 from wpinq.apps.cli.app import app
@@ -56,23 +57,6 @@ def test_each_limit_has_its_words(wpinq, views, monkeypatch, which, soft, said):
     assert said in wpinq("degrees", views, "--of", "page", "--budget", 1).refused()
 
 
-RELEASE = """
-[data]
-source = "{date}.csv"
-ledger = "ledger"
-processes = 3
-[budget]
-epsilon = 2
-[[question]]
-name = "views"
-counts = ["page"]
-keys = ["/a"]
-epsilon = 1
-[[sink]]
-directory = "out/{date}"
-"""
-
-
 @pytest.mark.parametrize(("words", "least"), [
     (("degrees", "views.csv", "--of", "page", "--budget", "1"), 1), (("serve", "site.toml"), 2),
     (("degrees", "views.csv", "--of", "page", "--budget", "1", "--processes", "3"), 3),
@@ -81,7 +65,7 @@ directory = "out/{date}"
 def test_too_few_threads_are_told_before_a_charge(views, monkeypatch, capsys, words, least):
     """Libraries that can start none panic, write megabytes of lines, abort after the charge, or wait for ever."""
     monkeypatch.chdir(views.parent)
-    Path("site.toml").write_text(RELEASE)
+    Path("site.toml").write_text(RELEASE.replace("[data]", "[data]\nprocesses = 3"))
     needed = (process.THREADS + process.BY_CORE * (os.cpu_count() or 1)) * least
     started, start = [], threading.Thread.start
 

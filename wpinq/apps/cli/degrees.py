@@ -133,7 +133,7 @@ def terms_of(epsilon: str | None, rho: str | None, budget: str | None) -> tuple[
     """
     from wpinq.core import GAUSSIAN, Terms
 
-    allowed = None if budget is None else positive(budget, "--budget")
+    allowed = options.amount(budget, "--budget")
     if rho is None:
         cost, rest = options.cost_or_all("degrees", epsilon, allowed)
         return Terms(cost, call="degrees"), rest

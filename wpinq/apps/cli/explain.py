@@ -38,9 +38,9 @@ def explain(
     A dataflow for streams is explained with --follow, or with the stream as INPUT.
     """
     from wpinq.apps.cli.show import protects_line
-    from wpinq.exact import decimal, positive
+    from wpinq.exact import decimal
 
-    amount = None if budget is None else positive(budget, "--budget")
+    amount = options.amount(budget, "--budget")
     data.insist_on_a_number()
     script = load(dataflow)
     stream = Stream(data, find(dataflow), budget, 60.0, 60.0, None) if streams(data.source, follow=follow) else None

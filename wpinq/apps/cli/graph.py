@@ -12,7 +12,7 @@ from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.outputs import check_fit, write_json
 from wpinq.errors import PlanError, needs
-from wpinq.exact import decimal, positive
+from wpinq.exact import decimal
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -79,7 +79,7 @@ def graph(
     from wpinq.graphs import fit
     from wpinq.postprocess.graphs.chain import ready
 
-    cost, allowed = options.cost_or_all("graph", epsilon, None if budget is None else positive(budget, "--budget"))
+    cost, allowed = options.cost_or_all("graph", epsilon, options.amount(budget, "--budget"))
     ready("wpinq graph")
     if not bipartite:
         needs("graphs", "wpinq graph")

@@ -274,10 +274,15 @@ class Input:
     def _is_led(self) -> bool:
         """Whether there is a ledger."""
         from wpinq.core import Ledger
+
+        ledger = self._ledger_of(self.reader())
+        return ledger is not None and Ledger.exists(ledger)
+
+    def _ledger_of(self, reader: Reader) -> Path | None:
+        """Where its ledger is or will be: beside the records, if nothing else is said; None beside a database."""
         from wpinq.protection import beside
 
-        ledger = self.ledger or beside(self.reader().path)
-        return ledger is not None and Ledger.exists(ledger)
+        return self.ledger or beside(reader.path)
 
     def _with_choice(self, epsilon: Fraction | None) -> Fraction:
         """What is spent, with what the choice of a bound costs."""
@@ -320,12 +325,11 @@ class Input:
             SourceError: The input is not there, or of no known format.
         """
         from wpinq.core import ENDS
-        from wpinq.protection import beside
 
         reader = self.reader()
         result = getattr(reader, "source", None)  # the files of a pattern; a database is one file, or none
         files = {file.path for file in result.files} if result else {reader.path} if reader.path else set()
-        ledger = self.ledger or beside(reader.path)
+        ledger = self._ledger_of(reader)
         if self.owner is not None:
             files |= self._owner.files()
         return files | {Path(f"{ledger}{end}").resolve() for end in ENDS if ledger}

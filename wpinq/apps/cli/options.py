@@ -293,6 +293,18 @@ Listen = Annotated[
 ]  # fmt: skip
 
 
+def amount(text: str | None, option: str) -> Fraction | None:
+    """The amount that an option says, where it is given.
+
+    Raises:
+        ExactnessError: It is no amount.
+
+    >>> amount("1/2", "--epsilon"), amount(None, "--epsilon")
+    (Fraction(1, 2), None)
+    """
+    return None if text is None else positive(text, option)
+
+
 def cost_or_all(command: str, epsilon: str | None, budget: Fraction | None) -> tuple[Fraction, Fraction | None]:
     """What a run costs, and what a new ledger allows where both are said; without a cost it is all of the budget.
 

@@ -115,9 +115,7 @@ def begin(
     Returns:
         The measurements, charged and not yet computed, and the bins asked of each.
     """
-    from wpinq.exact import positive
-
-    amount = None if budget is None else positive(budget, "--budget")
+    amount = options.amount(budget, "--budget")
     rehearsal = rehearsed(script, data.empty(amount))
     known, several = rehearsal.measurements, scripted(data)
     questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in bins.items()}

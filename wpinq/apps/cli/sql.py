@@ -240,9 +240,7 @@ def _check(inputs: Mapping[str, Input], epsilon: str | None, rho: str | None, bu
 
 def _amounts(texts: Mapping[str, str | None]) -> list[Fraction | None]:
     """Amounts as options give them."""
-    from wpinq.exact import positive
-
-    return [None if text is None else positive(text, f"--{option}") for option, text in texts.items()]
+    return [options.amount(text, f"--{option}") for option, text in texts.items()]
 
 
 def read_keys(path: Path, statement: Statement) -> list[Any]:

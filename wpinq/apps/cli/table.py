@@ -16,7 +16,6 @@ from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.outputs import check_outputs
 from wpinq.errors import PlanError, SourceError
-from wpinq.exact import positive
 
 if TYPE_CHECKING:
     from wpinq import Collection
@@ -135,8 +134,8 @@ def table(
     columns = list(dict.fromkeys(name for names in (side, above, *wanted) for name in names))
     terms: dict[str, Any] = {
         "categories": read_categories(categories, columns), "other": None if listed else other,
-        "epsilon": None if epsilon is None else positive(epsilon, "--epsilon"),
-        "rho": None if rho is None else positive(rho, "--rho"), "mechanism": "geometric" if rho is None else "gaussian",
+        "epsilon": options.amount(epsilon, "--epsilon"),
+        "rho": options.amount(rho, "--rho"), "mechanism": "geometric" if rho is None else "gaussian",
     }  # fmt: skip
     if want:
         _several(data, wanted, terms | {"aim": aim or "cells"}, plan=plan, budget=budget, analyst=analyst, save=save)
@@ -213,8 +212,7 @@ def _several(
 def _spending(data: Input, terms: dict[str, Any], budget: str | None) -> Collection:
     """The records, protected to spend what the tables cost."""
     spender = data if terms["rho"] is None else replace(data, rho=None)
-    allowed = None if budget is None else positive(budget, "--budget")
-    return spender.protect_to_spend(terms["epsilon"], terms["rho"], allowed)
+    return spender.protect_to_spend(terms["epsilon"], terms["rho"], options.amount(budget, "--budget"))
 
 
 def _tell(lines: list[str], records: Collection, files: list[Path]) -> None:

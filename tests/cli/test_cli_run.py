@@ -235,8 +235,8 @@ def test_gaussian_noise_is_told_in_rho_and_refused_by_a_budget_of_epsilon(wpinq,
         in wpinq("explain", script, views, "--budget", "1").out
     )
     assert "which the budget of rho 1" in wpinq("explain", script, views, "--rho", "1").out
-    asked = [script, views, "--ledger", ledger, "--observe", "pages=home", "--json", out]
-    assert "a sum of epsilons" in wpinq("run", *asked, "--budget", "1").refused()
+    asked = [script, views, "--observe", "pages=home", "--json", out]
+    assert "a sum of epsilons" in wpinq("run", *asked, "--budget", "1", "--ledger", ledger).refused()
     done = wpinq("run", *asked, "--rho", "1", "--ledger", tmp_path / "other")
     said = json.loads(out.read_text())["pages"]
     assert (done.code, said["rho"], "epsilon" in said) == (0, 0.01, False)

@@ -130,7 +130,7 @@ def test_new_questions_are_priced_first_and_charged_once_after_a_yes(rich, views
                                      "wpinq: measure: there is a 'own' already; take another name."]  # fmt: skip
     lines = done.out.splitlines()
     assert [line for line in lines if line.startswith("home:")] == ["home:0  0", "home:1  1", "home:2  1"]
-    assert [line for line in lines if line.startswith(("home  ", "nope"))] == ["home  3", "nope  0"]
+    assert [line for line in lines if line.startswith(("home  ", "nope"))] == ["home  3 ± 0", "nope  0 ± 0"]
     done = rich(plan.replace("own", "other"), "yes", "other home:1", query, "yes")
     assert (done.code, remaining(tmp_path / "ledger")) == (0, 700)  # the same questions by any name
     assert done.out.count("free: it was charged before") == 2 and "nothing was charged now" in done.out

@@ -61,7 +61,7 @@ def test_tables_of_the_same_people_are_one_ledger_and_one_price(ask, wpinq, tmp_
     assert ask(QUERY, *common).out.count("nothing was charged now") == 1
     alone = wpinq("sql", "SELECT COUNT(*) AS n FROM people", "--from", "people=people.csv", "--unit", "user",
                   "--at-most", "1", "--ledger", "L", "--epsilon", "100")  # fmt: skip
-    assert (alone.code, alone.out.splitlines()[1]) == (0, "300"), "the ledger knows its tables by name"
+    assert (alone.code, alone.out.splitlines()[1]) == (0, "300 ± 0"), "the ledger knows its tables by name"
 
 
 def test_ledgers_apart_and_what_explain_says(ask, tmp_path):
@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_refused(ask, tmp_path, more, why):
 
 def test_a_ledger_of_one_table_is_no_new_ledger_of_that_name(ask, tmp_path):
     """Other options are of one table as TABLE:VALUE; a ledger called visits:L would be a new budget."""
-    done = ask(QUERY, *UNIT, "--epsilon", "1", "--delta", "1e-6", "--ledger", "people:M", "--ledger", "visits:L")
+    done = ask(QUERY, *UNIT, "--epsilon", "1", "--delta", "1e-6", "--ledger", "visits:L")
     assert "one ledger is of all tables" in done.refused()
     assert not list(tmp_path.glob("*L*"))
 
@@ -142,7 +142,8 @@ def test_each_table_has_steps_and_a_unit_of_its_own(ask):
                "--derive", "visits:clinic=lower(clinic)", "--epsilon", "2000")  # fmt: skip
     assert done.code == 0, done.err
     people = sum(age >= 10 for *_, age in PEOPLE)
-    assert float(done.out.splitlines()[1]) == pytest.approx(people, abs=0.5), "a person's visits share a weight of 1"
+    told = float(done.out.splitlines()[1].split()[0])
+    assert told == pytest.approx(people, abs=0.5), "a person's visits share a weight of 1"
 
 
 def test_python_asks_tables_of_one_ledger_at_the_same_price(tmp_path):

@@ -99,7 +99,7 @@ def test_sql(wpinq, log, tmp_path):
     assert done.code == 0, done.err
     assert SAID in done.out
     assert json.loads(out.read_text())["protects"] == [SAID[9:-1]]
-    assert "\n3\n" in done.out
+    assert "\n3 ± 0\n" in done.out
 
 
 def test_shell(wpinq, flow, log, monkeypatch):

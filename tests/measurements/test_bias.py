@@ -38,9 +38,9 @@ def test_a_count_far_from_the_truth_is_not_said_to_be_near_it(file, tmp_path, ca
     sql = ["sql", "SELECT COUNT(*) AS n FROM v", "--from", f"v={file}", "--unit", "user", "--at-most", "5"]
     assert main([*sql, "--epsilon", "100", "--budget", "100", "--json", "o.json"]) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[1] == "250"
+    assert out.splitlines()[1] == "250 ± 0"
     assert "truth" not in out
-    assert "n: noise moves it by at most 0 with probability 95%." in out
+    assert "Intervals are of noise alone, with probability 0.95 each." in out
     assert f"Beside noise: {CUT}." in out
     content = json.loads((tmp_path / "o.json").read_text())
     assert content["beside noise"] == [CUT]

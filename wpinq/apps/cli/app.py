@@ -16,6 +16,8 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from wpinq.errors import PlanError
+
 COMMANDS = {
     "demo": "demo", "degrees": "degrees", "graph": "graph", "run": "run", "shell": "shell", "try": "try_",
     "audit": "audit", "explain": "explain", "sql": "sql", "table": "table", "check": "check", "ledger": "ledger",
@@ -46,6 +48,8 @@ def _made(name: str) -> Any:
     module = import_module(f"wpinq.apps.cli.{COMMANDS[name]}")
     alone = typer.Typer()
     if hasattr(module, "app"):
+        for each in module.app.registered_commands:
+            each.cls = Helped
         alone.add_typer(module.app, name=name)
     else:
         alone.command(name, cls=Helped)(getattr(module, COMMANDS[name]))
@@ -137,6 +141,19 @@ class Helped(typer.core.TyperCommand):
     @property
     def _long(self) -> bool:
         return sum(parameter.param_type_name == "option" for parameter in self.params) > FEW
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the arguments; of an option that was given twice, one of two values would be dropped in silence.
+
+        Raises:
+            PlanError: An option that takes one value is given twice.
+        """
+        words = args[: args.index("--")] if "--" in args else args
+        for option in (each for each in self.params if each.param_type_name == "option"):
+            names = (*option.opts, *option.secondary_opts)
+            if not option.multiple and sum(word.partition("=")[0] in names for word in words) > 1:
+                raise PlanError(f"{option.opts[0]}: is given twice; give it once.")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write `--help`."""

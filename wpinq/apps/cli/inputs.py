@@ -16,7 +16,7 @@ from wpinq.sources.form import Words, named, parse_columns
 if TYPE_CHECKING:
     from wpinq import Unit
     from wpinq.collection import Collection
-    from wpinq.core import Engine, Reader, Schema
+    from wpinq.core import Engine, Ledger, Reader, Schema
 
 DEFAULT = "user,page"
 """Columns of a dataflow that is explained without any input."""
@@ -269,6 +269,26 @@ class Input:
                 return self.protect(None)
             except LedgerError as error:  # where there is a ledger its budget was given by nobody
                 raise (error if self._is_led else refused) from None
+
+    def led(self, empty: Collection, budget: Fraction | None) -> Ledger | None:
+        """The ledger that there is, as it would be opened for a question; None where it would be made.
+
+        Args:
+            empty: The collection without records.
+            budget: The budget that was given.
+
+        Raises:
+            LedgerError: It would be refused: it is of other people, or has another unit or budget.
+        """
+        from wpinq.core import Asked, Ledger, sources
+
+        path = self._ledger_of(self.reader())
+        ledger = None if path is None else Ledger.find(path)
+        if ledger is not None:
+            terms = Asked.of("--budget", budget, accounting=self.accounting)
+            unit = sources(empty._node)[0].unit.whom
+            ledger.check_table(self.name, unit, terms, shared=self.ledger is not None)
+        return ledger
 
     @property
     def _is_led(self) -> bool:

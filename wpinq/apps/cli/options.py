@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
-from wpinq.errors import ExactnessError
+from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import positive
 
 DataflowName = Annotated[
@@ -140,6 +141,23 @@ TimeZone = Annotated[
 ]
 
 
+T = TypeVar("T")
+
+
+def by_name(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """What an option that is given many times says of each name.
+
+    Raises:
+        PlanError: It says two things of one.
+    """
+    result: dict[str, T] = {}
+    for name, value in pairs:
+        if name in result:
+            raise PlanError(f"{option} {name}: is given twice; give it once.")
+        result[name] = value
+    return result
+
+
 def _ledger_path(text: str) -> Path:
     """The path that stands for a ledger, or the anchor of one in a database."""
     from wpinq.core import Ledger  # here: most commands start without it
@@ -179,6 +197,12 @@ Repeat = Annotated[
         " so), ask or refuse.",
         metavar="charge|ask|refuse",
     ),
+]
+TABLES = (".csv", ".parquet")
+"""Endings of a table that is written with its intervals."""
+Save = Annotated[
+    Path | None,
+    typer.Option(help="Write the table with intervals here: .csv or .parquet.", metavar="OUT", show_default=False),
 ]
 JsonPath = Annotated[
     Path | None,

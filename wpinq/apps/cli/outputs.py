@@ -32,11 +32,11 @@ def check_outputs(wanted: dict[str, tuple[Path | None, tuple[str, ...]]], keep: 
         if path is None:
             continue
         call = f"{option} {path}"
+        if path.resolve() in taken:
+            raise SourceError(f"{call}: would replace what is read, its ledger or another output; choose another name.")
         if suffixes and path.suffix.lower() not in suffixes:
             raise SourceError(f"{call}: the file's name must end in one of {', '.join(suffixes)}.")
         _check_writable(call, path)
-        if path.resolve() in taken:
-            raise SourceError(f"{call}: would replace what is read, its ledger or another output; choose another name.")
         taken.add(path.resolve())
 
 

@@ -107,11 +107,12 @@ def _measured(text: str, options: dict[str, list[str]], records: Collection) -> 
 
 def _selected(text: str, options: dict[str, list[str]], records: Collection) -> Question:
     from wpinq.apps.cli.bins import parse_bounds
+    from wpinq.apps.cli.options import by_name
     from wpinq.apps.remote.pricing import priced_sql
     from wpinq.query import WrittenKeys, quoted
 
     tables = {RECORDS: records}
-    bounds = dict(map(parse_bounds, options.pop("bounds", ())))
+    bounds = by_name("bounds", map(parse_bounds, options.pop("bounds", ())))
     keys = options.pop("keys", None)
     groups = None if keys is None else WrittenKeys(partial(parse_bins, keys[0]))
     costs: dict[str, Any] = {word: values[0] for word, values in options.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.cli.lines import printable
 from wpinq.exact import decimal
-from wpinq.html.numbers import beside_noise, nearly, noisy, of_noise, rounded
+from wpinq.html.numbers import beside_noise, footnotes, nearly, noisy, of_noise, rounded, texts
 
 if TYPE_CHECKING:
     from wpinq import Answer, Measurement
@@ -103,25 +103,13 @@ def budget_line(ledger: Ledger) -> str:
 
 def shown(answer: Answer, ledgers: list[Ledger], *, free: bool) -> str:
     """An answer with its intervals, what is not in it, whom it protects, and what it cost."""
-    rows = [
-        [_cell(*both) for both in zip(row, ends, strict=True)]
-        for row, ends in zip(answer.rows[:ROWS], answer.intervals, strict=False)
-    ]
-    names = [printable(name) for name in answer.columns]
-    lines = [aligned([names, *rows])]
-    if answer.threshold is not None:
-        groups = "Groups" if len(answer) else "No group is shown: groups"
-        why = "whoever is alone in a group does not show"
-        lines.append(f"\n{groups} are left out where the noisy count is below {answer.threshold:g}: {why}.")
+    cells, ends = answer.released
+    lines = [aligned(texts(cells, ends, ROWS))]
     if len(answer) > ROWS:
-        lines.append(f"... and {len(answer) - ROWS:,} more rows; wpinq sql --json OUT writes them all")
-    for index, name in enumerate(names):
-        cells = [(row[index], ends[index]) for row, ends in zip(answer.rows, answer.intervals, strict=True)]
-        far = [max(ends[1] - value, value - ends[0]) for value, ends in cells if ends]
-        if far:
-            lines.append(f"\n{name}: {of_noise(max(far), Fraction(95, 100))}.")
-    if answer.bias:
-        lines.append(f"\n{beside_noise(answer.bias)}")
+        lines.append(f"... and {len(answer) - ROWS:,} more rows; wpinq sql --save OUT writes them all")
+    if not len(answer):
+        lines.append("\nNo group is shown.")
+    lines += [f"\n{note}" for note in footnotes(answer.about)]
     if answer.loss is not None:
         lines.append(f"\n{_lost(answer.loss)}")
     spent = " and ".join(f"{name} {answer.cost[name]:g}" for name in ("epsilon", "rho") if name in answer.cost)
@@ -140,9 +128,3 @@ def _lost(loss: Answer) -> str:
     lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in losses if ends)
     more = "".join(f" ({clause})" for clause in loss.bias)
     return f"Left out, with probability 95% each, for epsilon {loss.cost['epsilon']:g}: {lost}{more}."
-
-
-def _cell(value: Any, ends: tuple[float, float] | None) -> str:
-    """A cell, with the digits that noise leaves."""
-    half = 0.0 if ends is None else (ends[1] - ends[0]) / 2
-    return printable("NULL" if value is None else str(rounded(value, half)))

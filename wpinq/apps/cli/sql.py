@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wpinq import Answer
     from wpinq.apps.cli.inputs import Input
     from wpinq.collection import Collection
-    from wpinq.core import Schema, Terms
+    from wpinq.core import Ledger, Schema, Terms
     from wpinq.query import Quoted
     from wpinq.query.statement import Statement
 
@@ -103,6 +103,7 @@ def sql(
                           "people, and what is counted in groups that are not shown."),
     ] = None,
     explain: options.Explain = False,
+    save: options.Save = None,
     json: options.JsonPath = None,
     functions: Annotated[
         bool, typer.Option("--functions", callback=_functions, is_eager=True, help="List the functions of expressions.")
@@ -134,8 +135,10 @@ def sql(
     read = set[Path]().union(
         *(item.files() for item in inputs.values()), *(item.data.files() for item in free.values())
     )
-    check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
-    limits = dict(parse_bounds(entry) for entry in bounds or [])
+    check_outputs(
+        {"--save": (save, options.TABLES), "--json": (json, (".json",))}, {*read, *([keys.resolve()] if keys else [])}
+    )
+    limits = options.by_name("--bounds", map(parse_bounds, bounds or []))
     with rehearsed(inputs) as empty:
         groups = None if keys is None else read_keys(keys, prepare(query, {**free, **empty}, limits))
         statements = prepared(query, {**free, **empty}, limits, mechanism=noise)
@@ -144,10 +147,12 @@ def sql(
         _insist_on_price(statements, terms, listed=groups is not None)
         if explain:
             price = partial(quoted, query, epsilon=cost, mechanism=noise, delta=chance, keys=groups, bounds=limits)
+            books = [inputs[name].led(collection, amount) for name, collection in empty.items()]
             _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, price))
             if keyed and groups is None and chance is not None:
                 _publishing(quoted(query, {**free, **empty}, epsilon=cost, rho=bell, mechanism=noise, delta=chance,
                                    bounds=limits), chance)  # fmt: skip
+            _left(books)
             return
     if keyed and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
@@ -159,6 +164,8 @@ def sql(
         query, {**free, **tables}, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits,
         analyst=analyst, loss=loss,
     )  # fmt: skip
+    if save is not None:
+        answer.save(save)
     if json is not None:
         write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
     nothing = before == [account.remaining() for account in ledgers.values()]
@@ -199,6 +206,14 @@ def _explain(
         for statement in statements:
             statement.explain(share["epsilon"], listed, share["rho"])
     typer.echo(protects_line(statements[0].groups._node))
+
+
+def _left(books: Sequence[Ledger | None]) -> None:
+    """Say what is left in each ledger that there is."""
+    from wpinq.apps.cli.show import budget_line
+
+    for ledger in {book.identity: book for book in books if book is not None}.values():
+        typer.echo(budget_line(ledger))
 
 
 def _together(inputs: Mapping[str, Input], free: Mapping[str, Any], price: Callable[..., Quoted]) -> Answer:

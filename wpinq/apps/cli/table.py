@@ -107,10 +107,7 @@ def table(
         Path | None, typer.Option(help="Write the table as a page here, for screens and paper.", metavar="OUT",
                                   show_default=False),
     ] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Write it with intervals here: .csv or .parquet.", metavar="OUT",
-                                  show_default=False),
-    ] = None,
+    save: options.Save = None,
 ) -> None:  # fmt: skip
     """Count records by several columns, with all totals, in whole numbers that add up; sum up and average them, too.
 
@@ -119,7 +116,7 @@ def table(
     """
     import wpinq
     from wpinq.apps.cli.bins import parse_bounds
-    from wpinq.apps.cli.show import protects_line
+    from wpinq.apps.cli.show import budget_line, protects_line
     from wpinq.query.crosstabs.crosstab import layout, priced
 
     numbers_too = (sums, means, medians, bounds, hierarchy, public_numbers, names_delta)
@@ -129,7 +126,7 @@ def table(
     if title is not None and not title.isprintable():
         raise PlanError("--title: holds what cannot be printed; write it in one line of UTF-8.")
     read = {*data.files(), *([categories.resolve()] if categories else [])}
-    check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, (".csv", ".parquet"))}, read)
+    check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, options.TABLES)}, read)
     side, above, wanted = _columns(down), _columns(across), [_columns(text) for text in want or []]
     columns = list(dict.fromkeys(name for names in (side, above, *wanted) for name in names))
     terms: dict[str, Any] = {
@@ -141,9 +138,9 @@ def table(
         _several(data, wanted, terms | {"aim": aim or "cells"}, plan=plan, budget=budget, analyst=analyst, save=save)
         return
     public = [pair for entry in public_numbers or [] for pair in read_kept(entry)]
-    trees = dict(read_hierarchy(entry) for entry in hierarchy or [])
+    trees = options.by_name("--hierarchy", map(read_hierarchy, hierarchy or []))
     numbers: dict[str, Any] = {"sum": _columns(sums), "mean": _columns(means), "median": _columns(medians)}
-    limits = dict(parse_bounds(entry) for entry in bounds or [])
+    limits = options.by_name("--bounds", map(parse_bounds, bounds or []))
     empty = layout(data.limitless(), side, above, terms["categories"], other=terms["other"], total=total,
                    numbers=numbers, bounds=limits, hierarchy=trees)  # fmt: skip
     empty.public(public)
@@ -154,8 +151,10 @@ def table(
     choice = empty.choice(costs, mechanism=terms["mechanism"])
     quotes = priced(empty, costs if choice is None else choice.rest, mechanism=terms["mechanism"])
     if explain:
+        book = data.led(empty.records, options.amount(budget, "--budget"))
         lines = [*(choice.lines if choice else []), *(str(quote.explained()) for quote in quotes)]
-        typer.echo("\n".join([*lines, protects_line(empty.records._node)]))
+        left = [] if book is None else [budget_line(book)]
+        typer.echo("\n".join([*lines, protects_line(empty.records._node), *left]))
         return
     records = _spending(data, terms, budget)
     counts = wpinq.table(

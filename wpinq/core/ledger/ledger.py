@@ -165,6 +165,21 @@ class Ledger:
                     transaction.stage(row)
         return self
 
+    def check_table(self, name: str | None, unit: str, terms: Asked, *, shared: bool = False) -> None:
+        """Refuse what `open` would refuse of a table; nothing is written.
+
+        Args:
+            name: The table; None where nobody gave its name.
+            unit: Its privacy unit, as text.
+            terms: Its budget.
+            shared: Whether it may come now.
+
+        Raises:
+            LedgerError: It is of other people, or has another unit or budget.
+        """
+        with self.transaction() as transaction:
+            joined(transaction.accountant, name, unit, terms, shared=shared)
+
     def state(self) -> LedgerState:
         """What it says now, read and verified in one transaction.
 

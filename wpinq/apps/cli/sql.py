@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wpinq import Answer
     from wpinq.apps.cli.inputs import Input
     from wpinq.collection import Collection
-    from wpinq.core import Ledger, Schema, Terms
+    from wpinq.core import Schema, Terms
     from wpinq.query import Quoted
     from wpinq.query.statement import Statement
 
@@ -116,7 +116,7 @@ def sql(
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
-    from wpinq.apps.cli.show import protected, shown
+    from wpinq.apps.cli.show import shown
     from wpinq.core import Terms, sources
     from wpinq.query import prepare, prepared, quoted
     from wpinq.query import sql as answered
@@ -132,12 +132,9 @@ def sql(
     whole = (cost or Fraction(0)) + (loss or 0)
     delta_of_ledger = ledger_delta or _delta(chance, whole if bell is None else None, amount) or None
     inputs = {name: replace(table, delta=delta_of_ledger, rho=ledger_rho) for name, table in inputs.items()}
-    read = set[Path]().union(
-        *(item.files() for item in inputs.values()), *(item.data.files() for item in free.values())
-    )
-    check_outputs(
-        {"--save": (save, options.TABLES), "--json": (json, (".json",))}, {*read, *([keys.resolve()] if keys else [])}
-    )
+    read = [*inputs.values(), *(item.data for item in free.values())]
+    kept = set[Path]([keys.resolve()] if keys else []).union(*(item.files() for item in read))
+    check_outputs({"--save": (save, options.TABLES), "--json": (json, (".json",))}, kept)
     limits = options.by_name("--bounds", map(parse_bounds, bounds or []))
     with rehearsed(inputs) as empty:
         groups = None if keys is None else read_keys(keys, prepare(query, {**free, **empty}, limits))
@@ -146,13 +143,14 @@ def sql(
         keyed, terms = any(statement.keys for statement in statements), Terms(cost, noise, bell, chance, call="sql")
         _insist_on_price(statements, terms, listed=groups is not None)
         if explain:
-            price = partial(quoted, query, epsilon=cost, mechanism=noise, delta=chance, keys=groups, bounds=limits)
-            books = [inputs[name].led(collection, amount) for name, collection in empty.items()]
+            price = partial(
+                quoted, query, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits
+            )
+            left = [inputs[name].left(collection, amount) for name, collection in empty.items()]
             _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, price))
             if keyed and groups is None and chance is not None:
-                _publishing(quoted(query, {**free, **empty}, epsilon=cost, rho=bell, mechanism=noise, delta=chance,
-                                   bounds=limits), chance)  # fmt: skip
-            _left(books)
+                _publishing(price(tables={**free, **empty}), chance)
+            typer.echo("".join(f"{line}\n" for line in dict.fromkeys(left) if line), nl=False)
             return
     if keyed and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
@@ -164,12 +162,19 @@ def sql(
         query, {**free, **tables}, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits,
         analyst=analyst, loss=loss,
     )  # fmt: skip
+    _write(answer, save, json)
+    nothing = before == [account.remaining() for account in ledgers.values()]
+    typer.echo(shown(answer, list(ledgers.values()), free=nothing))
+
+
+def _write(answer: Answer, save: Path | None, json: Path | None) -> None:
+    """Write the answer to the files that were asked for."""
+    from wpinq.apps.cli.show import protected
+
     if save is not None:
         answer.save(save)
     if json is not None:
         write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
-    nothing = before == [account.remaining() for account in ledgers.values()]
-    typer.echo(shown(answer, list(ledgers.values()), free=nothing))
 
 
 def _insist_on_price(statements: Sequence[Statement], terms: Terms, *, listed: bool) -> None:
@@ -206,14 +211,6 @@ def _explain(
         for statement in statements:
             statement.explain(share["epsilon"], listed, share["rho"])
     typer.echo(protects_line(statements[0].groups._node))
-
-
-def _left(books: Sequence[Ledger | None]) -> None:
-    """Say what is left in each ledger that there is."""
-    from wpinq.apps.cli.show import budget_line
-
-    for ledger in {book.identity: book for book in books if book is not None}.values():
-        typer.echo(budget_line(ledger))
 
 
 def _together(inputs: Mapping[str, Input], free: Mapping[str, Any], price: Callable[..., Quoted]) -> Answer:

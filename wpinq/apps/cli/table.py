@@ -116,15 +116,13 @@ def table(
     """
     import wpinq
     from wpinq.apps.cli.bins import parse_bounds
-    from wpinq.apps.cli.show import budget_line, protects_line
+    from wpinq.apps.cli.show import protects_line
     from wpinq.query.crosstabs.crosstab import layout, priced
 
     numbers_too = (sums, means, medians, bounds, hierarchy, public_numbers, names_delta)
-    _check(want, (down, across, explain, html, title, *numbers_too), plan=plan, aim=aim, save=save)
+    _check(want, (down, across, explain, html, *numbers_too), title, plan=plan, aim=aim, save=save)
     if (epsilon is None) is (rho is None):
         raise PlanError("table: give --epsilon, what it costs, or --rho, with Gaussian noise.")
-    if title is not None and not title.isprintable():
-        raise PlanError("--title: holds what cannot be printed; write it in one line of UTF-8.")
     read = {*data.files(), *([categories.resolve()] if categories else [])}
     check_outputs({"--html": (html, (".html", ".htm")), "--save": (save, options.TABLES)}, read)
     side, above, wanted = _columns(down), _columns(across), [_columns(text) for text in want or []]
@@ -151,10 +149,9 @@ def table(
     choice = empty.choice(costs, mechanism=terms["mechanism"])
     quotes = priced(empty, costs if choice is None else choice.rest, mechanism=terms["mechanism"])
     if explain:
-        book = data.led(empty.records, options.amount(budget, "--budget"))
+        left = data.left(empty.records, options.amount(budget, "--budget"))
         lines = [*(choice.lines if choice else []), *(str(quote.explained()) for quote in quotes)]
-        left = [] if book is None else [budget_line(book)]
-        typer.echo("\n".join([*lines, protects_line(empty.records._node), *left]))
+        typer.echo("\n".join(filter(None, [*lines, protects_line(empty.records._node), left])))
         return
     records = _spending(data, terms, budget)
     counts = wpinq.table(
@@ -169,7 +166,13 @@ def table(
 
 
 def _check(
-    want: list[str] | None, others: tuple[object, ...], *, plan: bool, aim: str | None, save: Path | None
+    want: list[str] | None,
+    others: tuple[object, ...],
+    title: str | None,
+    *,
+    plan: bool,
+    aim: str | None,
+    save: Path | None,
 ) -> None:
     """Refuse options that do not go together.
 
@@ -178,7 +181,9 @@ def _check(
     """
     if (plan or aim is not None) and not want:
         raise PlanError(f"{'--plan' if plan else '--aim'}: is of several tables; name each of them: --want age,sex.")
-    if want and any(others):
+    if title is not None and not title.isprintable():
+        raise PlanError("--title: holds what cannot be printed; write it in one line of UTF-8.")
+    if want and any((*others, title)):
         raise PlanError(
             "--want: is of counts, and takes no --down, --across, --explain, --html, --title, --sum, --mean, --median, "
             "--bounds, --hierarchy, --keep or --names-delta; it has --plan and --save."

@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import closing
 from fractions import Fraction
 
+import polars as pl
 import pytest
 from depth import deep
 from servers import PASSWORD, postgres
@@ -155,6 +156,33 @@ def test_an_empty_field_of_keys_is_null(run, tmp_path, keys):
     assert rows == [["p1", str(COUNTS["p1"])], ["NULL", f"{len(ROWS):,}"]]
 
 
+def test_keys_of_parquet_and_a_table_that_is_saved(run, tmp_path):
+    pl.DataFrame({"place": ["p1", "nowhere", None]}).write_parquet(tmp_path / "keys.parquet")
+    query = "SELECT page, COUNT(*) AS c FROM views GROUP BY page"
+    common = ("--from", "views=views.csv", "--epsilon", LOUD, "--keys", "keys.parquet")
+    assert run(query, *common, "--save", "out.csv", "--json", "out.json")[0] == 0
+    saved = pl.read_csv(tmp_path / "out.csv", comment_prefix="#")
+    assert saved.columns == ["page", "c", "low", "high"]
+    assert saved["c"].to_list() == [COUNTS["p1"], 0, 0]
+    assert [row[1] for row in json.loads((tmp_path / "out.json").read_text())["rows"]] == saved["c"].to_list()
+    code, _, err = run(query, *common, "--save", "out.json")
+    assert (code, "must end in one of .csv, .parquet" in err) == (2, True)
+
+
+def test_each_number_is_shown_with_its_own_interval(run, tmp_path):
+    """One line for a column said the widest of all, which a mean over few records has."""
+    (tmp_path / "paid.csv").write_text("zip,income\n" + "".join(f"{i % 50 and 1},{i}\n" for i in range(600)))
+    (tmp_path / "keys").write_text("0\n1\n")
+    query = "SELECT zip, AVG(income) AS mean FROM paid GROUP BY zip"
+    code, out, _ = run(query, "--from", "paid=paid.csv", "--columns", "zip:int,income:int", "--epsilon", 100, "--keys",
+                       "keys", "--bounds", "income=0..600", "--json", "out.json")  # fmt: skip
+    ends = [row[1] for row in json.loads((tmp_path / "out.json").read_text())["intervals"]]
+    halves = [float(line.split("± ")[1]) for line in out.splitlines()[1:3]]
+    assert code == 0
+    assert halves == pytest.approx([(high - low) / 2 for low, high in ends], rel=0.1)
+    assert halves[0] > 10 * halves[1]
+
+
 def test_people_and_public_tables(run):
     query = "SELECT topic, COUNT(DISTINCT user) AS people FROM views JOIN pages USING (page) GROUP BY topic ORDER BY 1"
     tables = ("--from", "views=views.csv", "--public", "pages=pages.csv", "--unit", "user", "--at-most", 20)
@@ -220,7 +248,7 @@ def test_sqlite_and_postgres_answer_alike(run, tmp_path):
         ("SELECT page, COUNT(*) FROM views GROUP BY page", ("--epsilon", "1", "--keys", "nothing"), "cannot be read"),
         ("SELECT page, user, COUNT(*) FROM views GROUP BY 1, 2", ("--epsilon", "1", "--keys", "pages.csv", "--columns",
                                                                  "user,page:int"),
-         "--keys pages.csv, line 1: 'page' does not read as the type integer."),
+         "--keys: pages.csv: 'page' does not read as the type integer."),
     ],
 )  # fmt: skip
 def test_refused_in_one_line_before_a_ledger_is_made(run, tmp_path, query, more, reason):

@@ -16,7 +16,7 @@ from wpinq.sources.form import Words, named, parse_columns
 if TYPE_CHECKING:
     from wpinq import Unit
     from wpinq.collection import Collection
-    from wpinq.core import Engine, Reader, Schema
+    from wpinq.core import Engine, Ledger, Reader, Schema
 
 DEFAULT = "user,page"
 """Columns of a dataflow that is explained without any input."""
@@ -270,8 +270,8 @@ class Input:
             except LedgerError as error:  # where there is a ledger its budget was given by nobody
                 raise (error if self._is_led else refused) from None
 
-    def left(self, empty: Collection, budget: Fraction | None) -> str:
-        """What is left in the ledger that a question would open; nothing where it would be made.
+    def led(self, empty: Collection, budget: Fraction | None) -> list[Ledger]:
+        """The ledger that a question would open; none where it would be made.
 
         Args:
             empty: The collection without records.
@@ -280,7 +280,6 @@ class Input:
         Raises:
             LedgerError: It would be refused: it is of other people, or has another unit or budget.
         """
-        from wpinq.apps.cli.show import budget_line
         from wpinq.core import Asked, Ledger, sources
 
         path = self._ledger_of(self.reader())
@@ -289,7 +288,7 @@ class Input:
             terms = Asked.of("--budget", budget, accounting=self.accounting)
             unit = sources(empty._node)[0].unit.whom
             ledger.check_table(self.name, unit, terms, shared=self.ledger is not None)
-        return "" if ledger is None else budget_line(ledger)
+        return [] if ledger is None else [ledger]
 
     @property
     def _is_led(self) -> bool:

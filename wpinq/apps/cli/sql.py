@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -13,19 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wpinq.apps.cli import arguments, options
-from wpinq.apps.cli.bins import parse_bins, parse_bounds, parse_value
+from wpinq.apps.cli.bins import parse_bins, parse_bounds
 from wpinq.apps.cli.outputs import check_outputs, write_json
 from wpinq.apps.cli.tables import Tables, of_tables, protect, rehearsed
-from wpinq.errors import BinError, PlanError, SourceError
+from wpinq.errors import BinError, PlanError
 from wpinq.exact import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import polars as pl
+
     from wpinq import Answer
     from wpinq.apps.cli.inputs import Input
     from wpinq.collection import Collection
-    from wpinq.core import Schema, Terms
+    from wpinq.core import Terms
     from wpinq.query import Quoted
     from wpinq.query.statement import Statement
 
@@ -87,7 +88,7 @@ def sql(
         Path | None,
         typer.Option(metavar="FILE", show_default=False,
                      help="The groups to show, present or not: one a line as CSV, of which a first line that names the "
-                          "columns is none, and nothing is NULL; or a JSON list."),
+                          "columns is none, and nothing is NULL; or Parquet, or a JSON list."),
     ] = None,
     bounds: Annotated[
         list[str] | None,
@@ -116,7 +117,7 @@ def sql(
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
-    from wpinq.apps.cli.show import shown
+    from wpinq.apps.cli.show import budget_line, shown
     from wpinq.core import Terms, sources
     from wpinq.query import prepare, prepared, quoted
     from wpinq.query import sql as answered
@@ -137,7 +138,7 @@ def sql(
     check_outputs({"--save": (save, options.TABLES), "--json": (json, (".json",))}, kept)
     limits = options.by_name("--bounds", map(parse_bounds, bounds or []))
     with rehearsed(inputs) as empty:
-        groups = None if keys is None else read_keys(keys, prepare(query, {**free, **empty}, limits))
+        groups = None if keys is None else _keys(keys, prepare(query, {**free, **empty}, limits))
         statements = prepared(query, {**free, **empty}, limits, mechanism=noise)
         _insist_on_read(statements, inputs, empty)
         keyed, terms = any(statement.keys for statement in statements), Terms(cost, noise, bell, chance, call="sql")
@@ -146,11 +147,11 @@ def sql(
             price = partial(
                 quoted, query, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits
             )
-            left = [inputs[name].left(collection, amount) for name, collection in empty.items()]
+            known = [ledger for name, collection in empty.items() for ledger in inputs[name].led(collection, amount)]
             _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, price))
             if keyed and groups is None and chance is not None:
                 _publishing(price(tables={**free, **empty}), chance)
-            typer.echo("".join(f"{line}\n" for line in dict.fromkeys(left) if line), nl=False)
+            typer.echo("".join(f"{line}\n" for line in dict.fromkeys(map(budget_line, known))), nl=False)
             return
     if keyed and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
@@ -255,48 +256,26 @@ def _amounts(texts: Mapping[str, str | None]) -> list[Fraction | None]:
     return [options.amount(text, f"--{option}") for option, text in texts.items()]
 
 
-def read_keys(path: Path, statement: Statement) -> list[Any]:
-    """Read groups from a file: a JSON list, or CSV, one group a line; a first line that names the columns is left out.
+def _keys(path: Path, statement: Statement) -> list[Any] | pl.LazyFrame:
+    """The groups of a file: a JSON list, or what a release reads.
 
     Raises:
-        SourceError: It cannot be read as text.
-        BinError: A group does not fit the columns.
+        SourceError: It cannot be read.
+        BinError: A group does not fit the columns, or there is none.
     """
-    schema = statement.schema
+    from wpinq.apps.publish.keys import declared
+
+    if path.suffix.lower() == ".parquet" or not (text := options.text_of(f"--keys {path}", path).strip()).startswith(
+        "["
+    ):
+        return declared(str(path), statement.schema, Path(), "--keys", statement.keys)
     try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"--keys {path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
-    result: list[Any] = []
-    if text.lstrip().startswith("["):
-        try:
-            result = list(parse_bins(text.strip(), schema))
-        except BinError as error:
-            raise BinError(f"--keys {path}: {error}") from None
-        text = ""
-    lines = csv.reader(text.splitlines())
-    for row in lines:
-        if lines.line_num == 1 and tuple(row) in (schema.names, statement.keys):
-            continue
-        values = _group(row, schema, f"--keys {path}, line {lines.line_num}")
-        result.append(values[0] if len(values) == 1 else values)
-    if not result:
+        groups = list(parse_bins(text, statement.schema))
+    except BinError as error:
+        raise BinError(f"--keys {path}: {error}") from None
+    if not groups:
         raise BinError(f"--keys {path}: names no group; write one a line, or a JSON list.")
-    return result
-
-
-def _group(row: list[str], schema: Schema, call: str) -> tuple[Any, ...]:
-    """One group, as the fields of its line say it; an empty one is NULL, as in a table and in a release's keys."""
-    if len(row) != len(schema):
-        fields = f"{len(schema)} field{'s' * (len(schema) != 1)}"
-        raise BinError(f"{call}: a group of {schema} is a line of {fields}, and this one has {len(row)}.")
-    values = []
-    for field, column in zip(row, schema, strict=True):
-        try:
-            values.append(parse_value(field, column) if field else None)
-        except BinError:
-            raise BinError(f"{call}: {field!r} does not read as the type {column.kind.value}.") from None
-    return tuple(values)
+    return groups
 
 
 def _delta(chance: Fraction | None, cost: Fraction | None, budget: Fraction | None) -> Fraction:

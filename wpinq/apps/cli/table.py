@@ -116,7 +116,7 @@ def table(
     """
     import wpinq
     from wpinq.apps.cli.bins import parse_bounds
-    from wpinq.apps.cli.show import protects_line
+    from wpinq.apps.cli.show import budget_line, protects_line
     from wpinq.query.crosstabs.crosstab import layout, priced
 
     numbers_too = (sums, means, medians, bounds, hierarchy, public_numbers, names_delta)
@@ -149,9 +149,9 @@ def table(
     choice = empty.choice(costs, mechanism=terms["mechanism"])
     quotes = priced(empty, costs if choice is None else choice.rest, mechanism=terms["mechanism"])
     if explain:
-        left = data.left(empty.records, options.amount(budget, "--budget"))
+        left = map(budget_line, data.led(empty.records, options.amount(budget, "--budget")))
         lines = [*(choice.lines if choice else []), *(str(quote.explained()) for quote in quotes)]
-        typer.echo("\n".join(filter(None, [*lines, protects_line(empty.records._node), left])))
+        typer.echo("\n".join([*lines, protects_line(empty.records._node), *left]))
         return
     records = _spending(data, terms, budget)
     counts = wpinq.table(
@@ -245,10 +245,9 @@ def read_kept(entry: str) -> list[tuple[dict[str, str], int]]:
     """
     call = f"--keep {entry}"
     if entry.lower().endswith(".csv"):
+        text = options.text_of(call, Path(entry))
         try:
-            rows = list(csv.DictReader(io.StringIO(Path(entry).read_text("utf-8-sig"), newline=None), strict=True))
-        except (OSError, UnicodeDecodeError) as error:
-            raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+            rows = list(csv.DictReader(io.StringIO(text, newline=None), strict=True))
         except csv.Error as error:
             raise SourceError(f"{call}: is no CSV: {error}.") from None
         pairs = [
@@ -276,14 +275,12 @@ def read_hierarchy(entry: str) -> tuple[str, dict[str, str]]:
         raise PlanError("--hierarchy: write COLUMN=FILE, for example region=nuts.csv.")
     call = f"--hierarchy {file}"
     result: dict[str, str] = {}
+    lines = csv.reader(io.StringIO(options.text_of(call, Path(file)), newline=None), strict=True)
     try:
-        lines = csv.reader(io.StringIO(Path(file).read_text("utf-8-sig"), newline=None), strict=True)
         for row in lines:
             for code, parent in pairwise(row):
                 if result.setdefault(code, parent) != parent:
                     raise SourceError(f"{call}, line {lines.line_num}: a code has two parents; each has one.")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     except csv.Error as error:
         raise SourceError(f"{call}: is no CSV: {error}.") from None
     return column, result
@@ -304,16 +301,14 @@ def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]
     import msgspec
 
     call = f"--categories {path}"
+    text = options.text_of(call, path)
     try:
-        text = path.read_text("utf-8-sig")
         if text.lstrip().startswith("{"):
             lists = msgspec.json.decode(text, type=dict[str, list[str | int | bool]])
             if len(json.loads(text, object_pairs_hook=list)) > len(lists):
                 raise SourceError(f"{call}: lists a column twice.")
             return {name: [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
                     for name, values in lists.items()}  # fmt: skip
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     except (msgspec.DecodeError, RecursionError):
         raise SourceError(f'{call}: is no JSON of lists: {{"sex": ["f", "m"]}}.') from None
     result: dict[str, list[str]] = {}

@@ -16,7 +16,7 @@ def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, names
     """Read keys.
 
     A file is Parquet, of which a block at a time is held, or text with one key a line, its values separated by commas
-    as CSV has them. A first line that names the columns is passed over.
+    as CSV has them, and nothing is NULL. A first line that names the columns is passed over.
 
     Args:
         keys: A file, or the keys themselves.
@@ -34,7 +34,7 @@ def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, names
     """
     frame = _listed(keys, schema) if isinstance(keys, list) else _from_file(home / keys, schema, call, names)
     if not bin_blocks(frame, schema).rows:
-        raise BinError(f"{call}: there is no key; name the groups to show.")
+        raise BinError(f"{call}: {'it' if isinstance(keys, list) else keys} names no group; write one a line.")
     return frame
 
 
@@ -46,8 +46,10 @@ def _from_file(path: Path, schema: Schema, call: str, names: tuple[str, ...]) ->
     """The keys of a file, as columns of the schema."""
     texts = _read(path, call)
     there = texts.collect_schema().names()
-    if len(there) != len(schema):
-        raise BinError(f"{call}: {path} has {len(there)} columns; a key of {schema} has {len(schema)}.")
+    if there and len(there) != len(schema):
+        raise BinError(f"{call}: {path} has {_columns(len(there))}; a group of {schema} has {len(schema)}.")
+    if not there:  # an empty file of text
+        return bin_frame([], schema).lazy()
     texts = texts.rename(dict(zip(there, schema.names, strict=True)))
     if path.suffix.lower() == ".parquet":
         return texts
@@ -58,9 +60,14 @@ def _from_file(path: Path, schema: Schema, call: str, names: tuple[str, ...]) ->
     for text, column in zip(held.get_columns(), schema, strict=True):
         values = text if column.kind in (Kind.TEXT, Kind.ANY) else parse_column(text, column.kind)
         if values.null_count() > text.null_count():
-            raise BinError(f"{call}: {path} holds what is no {column.kind.value}, as {column.name!r} is.")
+            at = (values.is_null() & text.is_not_null()).arg_true()[0]
+            raise BinError(f"{call}: {path}: {text[at]!r} does not read as the type {column.kind.value}.")
         columns.append(values.alias(column.name))
     return in_columns(columns).lazy()
+
+
+def _columns(number: int) -> str:
+    return f"{number} column{'s' * (number != 1)}"
 
 
 def missing(keys: pl.LazyFrame, wanted: list[Any], column: str, call: str) -> list[Any]:
@@ -93,7 +100,7 @@ def _read(path: Path, call: str) -> pl.LazyFrame:
             _check_types(path, call)
             pl.read_parquet_schema(path)
             return pl.scan_parquet(path)
-        return pl.read_csv(path, has_header=False, infer_schema=False).lazy()
+        return pl.read_csv(path, has_header=False, infer_schema=False, raise_if_empty=False).lazy()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SourceError(f"{call}: {path} cannot be read: {getattr(error, 'strerror', None) or 'no CSV'}.") from None
 

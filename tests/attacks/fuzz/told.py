@@ -168,31 +168,30 @@ class Told:
 
         return Told(compute)
 
-    def _keys(self, key: object) -> Callable[[Record], list[Record]]:
-        """The key of a record, as a list of one; of none where the function raises."""
+    def _key(self, key: object) -> Callable[[Record], object]:
+        """The key of a record, which must be comparable: a tuple of several columns, or a value, which may be one."""
         if isinstance(key, str):
             place = [name for name, _ in self.columns].index(key)
-            return lambda record: [(record[place],)]
+            return lambda record: record[place]
         call = self._call(key)
 
-        def made(record: Record) -> list[Record]:
-            try:
-                found = call(record)
-                canon(found)
-            except Exception:
-                return []
-            return [found if isinstance(found, tuple) else (found,)]
+        def made(record: Record) -> object:
+            found = call(record)
+            canon(found)
+            return found
 
         return made
 
     def group_by(self, key: object, reduce: object = None, columns: object = None, whole: bool = False) -> Told:
         out: Told
-        keys = self._keys(key)
+        made = self._key(key)
 
         def compute(epoch: int, window: int | None) -> Weights:
+            if not out.columns:  # a step in the middle of a line
+                raise UnknownError
             groups: dict[object, tuple[Record, list[tuple[Record, Fraction]]]] = {}
             for record, weight in self.at(epoch, window).values():
-                for own in keys(record):
+                for own in out_record(made, record, out.columns[:-1]):
                     groups.setdefault(canon(own), (own, []))[1].append((record, weight))
             found = []
             for own, members in groups.values():

@@ -19,7 +19,7 @@ def test_all_outputs(wpinq, views, tmp_path):
     done = wpinq("degrees", views, *options)
     assert (done.code, done.err) == (0, "")
     found = json.loads(out.read_text())
-    assert found["epsilon"] == 200
+    assert found["cost"] == {"epsilon": 200, "delta": 0}
     assert found["scale"] == {"cdf": pytest.approx(1 / 150), "sequence": pytest.approx(1 / 50)}
     # the noise of one bin is not zero with a chance below 2 exp(-50)
     assert found["noisy"]["cdf"][:4] == found["noisy"]["sequence"][:4] == [3, 2, 1, 0]

@@ -89,7 +89,7 @@ def test_degrees(wpinq, log, tmp_path):
     assert done.code == 0, done.err
     assert SAID in done.out
     found = json.loads(out.read_text())
-    assert (found["distinct"], found["records"], found["protects"]) == (1, 3, [SAID[9:-1]])
+    assert (found["distinct"], found["records"], found["protects"]) == (1, 3, SAID[9:-1])
 
 
 def test_sql(wpinq, log, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from functools import cache
@@ -413,3 +414,16 @@ def test_no_cell_is_written_out_and_the_question_is_that_of_the_expression(monke
         assert all(np.array_equal(*pair) for pair in zip(run_flow(plan).content(), wide, strict=True))
     monkeypatch.setattr("wpinq.degrees.pipelines.WIDEST", 1)  # far out, cells are written out
     assert all(np.array_equal(*pair) for pair in zip(run_flow(plan).content(), wide, strict=True))
+
+
+def test_a_fit_is_saved_as_it_says_of_itself(tmp_path):
+    views = wpinq.protect([("ann", "a"), ("bob", "a"), ("bob", "b")], budget=300, columns=("user", "page"))
+    fit = wpinq.degrees.release(views.map("page"), epsilon=200)
+    fit.save(tmp_path / "fit.json")
+    saved = json.loads((tmp_path / "fit.json").read_text())
+    assert saved == json.loads(json.dumps(fit.content()))
+    assert (saved["distinct"], saved["records"], saved["fit"]["sequence"]) == (2, 3, [2, 1])
+    assert saved["cost"] == {"epsilon": 200, "delta": 0}
+    assert saved["protects"] == "one record"
+    with pytest.raises(wpinq.SourceError, match=r"must end in one of \.json"):
+        fit.save(tmp_path / "fit.csv")

@@ -245,8 +245,9 @@ def test_a_columns_name_is_that_column_and_the_same_question_as_in_sql():
         assert (short.fingerprint, short.output, short.note) == (parsed.fingerprint, parsed.output, parsed.note)
     words = Schema.of(null=Kind.INT, user=Kind.TEXT)
     assert [bind(name, words, "map").projection for name in words.names] == [("null",), ("user",)]
+    assert bind("x", Schema.of(x=Kind.ANY), "map").projection == ("x",)
     with pytest.raises(PlanError, match=r"columns=\{'x': int\}"):
-        bind("x", Schema.of(x=Kind.ANY), "map")
+        bind("x + 1", Schema.of(x=Kind.ANY), "map")
 
 
 def test_a_condition_in_a_measured_dataflow():

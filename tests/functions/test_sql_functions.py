@@ -276,3 +276,25 @@ def test_the_functions_stand_before_the_bound_too():
         where="at AT TIME ZONE 'Europe/Berlin' < '2026-06-01'", derive={"path": "split_part(page, '?', 1)"},
     )  # fmt: skip
     assert views.map("path").measure(epsilon=500).observe("/item") == 1  # the noise is zero but for exp(-100)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "bins"),
+    [
+        ("page", ("page",), ["a", (1, 2), None]),
+        ("page AS what", ("what",), ["a", (1, 2), None]),
+        ("page, user", ("page", "user"), [("a", "bob"), ((1, 2), "bob"), (None, "ann")]),
+    ],
+)
+def test_a_column_that_is_passed_on_may_hold_values_of_any_type(text, names, bins):
+    """Records of Python without types could not be mapped to one of their columns by its name."""
+    rows = [("ann", None), ("bob", "a"), ("bob", (1, 2))]
+    views = wpinq.protect(rows, budget=10**9, columns=("user", "page"))
+    pages = views.map(text)
+    assert pages._node.schema.names == names
+    assert pages.measure(epsilon=10**6).observe_many(bins).tolist() == [1, 1, 1]
+    for wrong in ("page + 1", "lower(page)", "page = 'a'", "user, page || 'x'"):
+        with pytest.raises(PlanError, match="may hold values of any type"):
+            views.map(wrong)
+    with pytest.raises(PlanError, match="may hold values of any type"):
+        views.filter("page = 'a'")

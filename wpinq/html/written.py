@@ -28,6 +28,16 @@ def json_text(content: Any, indent: int | None = None) -> str:
         return json.dumps(finite(content), default=_text, allow_nan=False, indent=indent)
 
 
+def json_page(content: Mapping[str, Any]) -> str:
+    r"""The same for a file, one line for each entry.
+
+    >>> json_page({"a": [1, 2], "b": None})
+    '{\n  "a": [1, 2],\n  "b": null\n}\n'
+    """
+    lines = (f"  {json.dumps(name)}: {json_text(value)}" for name, value in content.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def finite(content: Any) -> Any:
     """Content with words for numbers that are not finite."""
     if isinstance(content, float) and not math.isfinite(content):

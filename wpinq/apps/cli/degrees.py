@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.lines import say
 from wpinq.apps.cli.outputs import check_fit, write_json
-from wpinq.errors import ExactnessError
+from wpinq.errors import ExactnessError, installed
 from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ class PriorOption(StrEnum):
     uniform = "uniform"
     smooth = "smooth"
 
-
-NUMBERS: tuple[Literal["distinct", "records", "largest"], ...] = ("distinct", "records", "largest")
 
 SPLIT = Fraction(3, 4)
 """The default share of the CDF where two whole curves are measured; its bins are more informative."""
@@ -117,7 +115,9 @@ def degrees(
     how = {"method": method, "prior": prior}
     release = measured(data, of, terms, share, how, budget=allowed, analyst=analyst)
     if json is not None:
-        write_json(json, content(release))
+        write_json(
+            json, {"wpinq": installed(), "of": release.column, "mechanism": terms.mechanism, **release.fit.content()}
+        )
     if plot is not None:
         release.fit.plot(plot)
     if synthesize is not None:
@@ -186,34 +186,6 @@ def measured(
     return FittedRelease(of, sources(counted._node)[0], terms, fit, counted._node)
 
 
-def content(release: FittedRelease) -> dict[str, Any]:
-    """What the JSON file holds. All of it follows from released numbers; `band` holds for each k alone."""
-    from wpinq.core import biases
-    from wpinq.errors import installed
-
-    fit = release.fit
-    low, high = fit.band(0.9)
-    return {
-        **{name: float(amount) for name in ("epsilon", "rho") if (amount := getattr(release.paid, name)) is not None},
-        "mechanism": release.paid.mechanism,
-        "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), fit.scales, strict=True)},
-        "of": release.column,
-        "unit": release.data.unit.text,
-        "protects": [release.data.unit.protects],
-        "beside noise": biases(release.node),
-        "version": release.data.version,
-        "wpinq": installed(),
-        "method": fit.method,
-        "distinct": fit.distinct,
-        "records": fit.records,
-        "largest": fit.largest,
-        "intervals": {"level": 0.9, **{name: fit.interval(name) for name in NUMBERS}},
-        "fit": {"cdf": fit.cdf.tolist(), "sequence": fit.sequence.tolist()},
-        "band": {"level": 0.9, "low": low.tolist(), "high": high.tolist()},
-        "noisy": {"cdf": fit.noisy_cdf.tolist(), "sequence": fit.noisy_sequence.tolist()},
-    }
-
-
 def _synthesize(fit: Fit, path: Path, columns: tuple[str, str]) -> None:
     """Write synthetic data, the same for the same fit; warnings become notes."""
     with warnings.catch_warnings(record=True) as notes:
@@ -231,10 +203,11 @@ def _show(release: FittedRelease, written: list[Path]) -> None:
     from wpinq.apps.cli.show import aligned, budget_line, protects_line
     from wpinq.core import biases
     from wpinq.html.numbers import beside_noise, nearly
+    from wpinq.postprocess.degrees.fit import LEVEL, NUMBERS
 
     fit, paid = release.fit, release.paid
-    low, high = fit.band(0.9)
-    table = [("k", "noisy", "fit", "90% band")]
+    low, high = fit.band()
+    table = [("k", "noisy", "fit", f"{LEVEL:.0%} band")]
     for k in sorted({*range(1, 6), *(10**power for power in range(1, 8))}):
         if k <= min(len(fit.cdf), len(low)):
             band = f"{low[k - 1]:,} to {high[k - 1]:,}"
@@ -244,7 +217,7 @@ def _show(release: FittedRelease, written: list[Path]) -> None:
     for line in (
         f"{fit.distinct:,} distinct values, {fit.records:,} records, the most frequent {fit.largest:,} times;"
         f" half occur at most {fit.quantile(0.5):,} times.",
-        "Noise alone leaves, with probability 0.9 each: "
+        f"Noise alone leaves, with probability {LEVEL} each: "
         + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS)
         + ".",
         *([beside_noise(bias)] if (bias := biases(release.node)) else []),

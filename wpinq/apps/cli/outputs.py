@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -66,10 +65,9 @@ def check_fit(json: Path | None, plot: Path | None, synthesize: Path | None, kee
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file, whole or not at all, one line for each entry."""
-    from wpinq.html.written import json_text
+    from wpinq.html.written import json_page
 
-    lines = (f"  {json.dumps(key)}: {json_text(value)}" for key, value in content.items())
-    write_text("--json", path, "{\n" + ",\n".join(lines) + "\n}\n")
+    write_text("--json", path, json_page(content))
 
 
 def write_text(option: str, path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 
 from wpinq.core.functions.function import Function
 from wpinq.core.functions.tree import Node, col
-from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.records.schema import Schema
 
 if TYPE_CHECKING:
     from wpinq.core.functions.plain import Many
@@ -80,4 +80,4 @@ def _expressions(
 
 def _is_column(text: str, schema: Schema) -> bool:
     """Whether SQL text is just a column's name; then the SQL parser need not be loaded."""
-    return text.isidentifier() and text in schema.names and schema[text].kind is not Kind.ANY
+    return text.isidentifier() and text in schema.names

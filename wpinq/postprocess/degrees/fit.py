@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from wpinq.postprocess.picture import Picture
 
 
+LEVEL = 0.9
+"""The usual probability of an interval and of a band."""
+NUMBERS: tuple[Literal["distinct", "records", "largest"], ...] = ("distinct", "records", "largest")
+"""What a fit says in one number each."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """A degree distribution, fitted to released numbers: post-processing, so looking at it costs nothing.
@@ -106,7 +112,7 @@ class Fit:
         rank = max(int(np.ceil(q * items)), 1)
         return int(self.sequence[items - rank]) if items else 0
 
-    def band(self, level: float = 0.9, of: Literal["cdf", "sequence"] = "cdf") -> tuple[Ints, Ints]:
+    def band(self, level: float = LEVEL, of: Literal["cdf", "sequence"] = "cdf") -> tuple[Ints, Ints]:
         """Return a pointwise credible band: for each column, or rank, its least and greatest plausible value.
 
         It is Bayesian, whatever the method of the fit, and the widest under several priors (see `durfee`), so where
@@ -133,7 +139,7 @@ class Fit:
             raise PlanError(f"fit.band(of={of!r}): expected 'cdf' or 'sequence'.")
         return self._band(probability(level, "band"), of == "sequence")
 
-    def interval(self, of: Literal["distinct", "largest", "records"] | float, level: float = 0.9) -> tuple[int, int]:
+    def interval(self, of: Literal["distinct", "largest", "records"] | float, level: float = LEVEL) -> tuple[int, int]:
         """Return an interval around what the fit says in one number.
 
         For `"distinct"`, `"largest"` and `"records"` it comes from sums of released bins and the noise on them, without
@@ -151,7 +157,7 @@ class Fit:
         """
         level = probability(level, "interval")
         if isinstance(of, str):
-            if of not in ("distinct", "largest", "records"):
+            if of not in NUMBERS:
                 raise PlanError(f"fit.interval({of!r}): expected 'distinct', 'largest', 'records' or a share.")
             value, noise = getattr(self.evidence, of)()
             width, guess = half_width(noise, level), getattr(self, of)
@@ -199,6 +205,36 @@ class Fit:
     def _band(self, level: float, rows: bool) -> tuple[Ints, Ints]:
         low, high = (stair[int(rows)] for stair in self.evidence.staircases(((1 - level) / 2, (1 + level) / 2)))
         return np.pad(low, (0, len(high) - len(low))), high
+
+    def content(self) -> dict[str, Any]:
+        """What describes it, in plain values: what was released, the curves that were fitted, and their intervals.
+
+        The curves of `"fit"`, `"band"` and `"noisy"` begin with multiplicity 1, or rank 1; the band is of the CDF, and
+        holds for each multiplicity by itself.
+        """
+        low, high = self.band()
+        return {
+            **(self.about or {}),
+            "method": self.method,
+            "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), self.scales, strict=True)},
+            **{name: getattr(self, name) for name in NUMBERS},
+            "intervals": {"level": LEVEL, **{name: self.interval(name) for name in NUMBERS}},
+            "fit": {"cdf": self.cdf.tolist(), "sequence": self.sequence.tolist()},
+            "band": {"level": LEVEL, "low": low.tolist(), "high": high.tolist()},
+            "noisy": {"cdf": self.noisy_cdf.tolist(), "sequence": self.noisy_sequence.tolist()},
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write `content()` as `.json`, whole or not at all.
+
+        Raises:
+            SourceError: The file's name has another ending, or it cannot be written.
+        """
+        from wpinq.html.written import json_page
+        from wpinq.storage import replacing
+
+        with replacing("fit.save", path, (".json",)) as file:
+            file.write(json_page(self.content()).encode())
 
     def plot(
         self, path: str | Path | None = None, truth: npt.ArrayLike | None = None, title: str | None = None

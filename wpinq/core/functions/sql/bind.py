@@ -117,15 +117,18 @@ def projection(
     Raises:
         PlanError: They are no SQL expressions over these columns, or not functions of one record.
     """
-    translate = translator(columns(schema, call), call)
-    return expressions([_named(item, translate) for item in parsed(text, call)], schema, call, names)
+    translate, whole = translator(columns(schema, call), call), columns(schema, call, of_any=True)
+    return expressions([_named(item, translate, whole) for item in parsed(text, call)], schema, call, names)
 
 
-def _named(item: exp.Expression, translator: Translator) -> Node:
-    if type(item).__name__ == "Alias":
-        return translator.term(item.this).value.alias(item.alias)
-    term = translator.term(item)
-    return term.value if type(item).__name__ == "Column" else term.value.alias("value")
+def _named(item: exp.Expression, translator: Translator, whole: Callable[[exp.Expression], Term]) -> Node:
+    """An expression of a list; a column that is passed on as it is may hold values of any type."""
+    inner = item.this if type(item).__name__ == "Alias" else item
+    passed = type(inner).__name__ == "Column"
+    value = (whole if passed else translator.term)(inner).value
+    if inner is not item:
+        return value.alias(item.alias)
+    return value if passed else value.alias("value")
 
 
 def parsed(text: str, call: str) -> list[exp.Expression]:
@@ -169,22 +172,22 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
     return result[0]
 
 
-def columns(schema: Schema, call: str) -> Callable[[exp.Expression], Term]:
-    """How names become columns of a schema."""
+def columns(schema: Schema, call: str, *, of_any: bool = False) -> Callable[[exp.Expression], Term]:
+    """How names become columns of a schema; `of_any` says whether these may hold values of any type."""
 
     def resolve(node: exp.Expression) -> Term:
         if any(node.args.get(part) for part in ("table", "db", "catalog")):
             raise PlanError(f"{call}: {shown(node)} names a table; name only the column.")
-        return column(node, schema, call)
+        return column(node, schema, call, of_any=of_any)
 
     return resolve
 
 
-def column(node: exp.Expression, schema: Schema, call: str) -> Term:
+def column(node: exp.Expression, schema: Schema, call: str, *, of_any: bool = False) -> Term:
     """A column of a schema by its name."""
     name = named(node.this, schema.names, call)
     kind = schema[name].kind
-    if kind is Kind.ANY:
+    if kind is Kind.ANY and not of_any:
         raise PlanError(f"{call}: column {name!r} may hold values of any type; declare one with columns=, as in "
                         f"columns={{{name!r}: int}}.")  # fmt: skip
     if name == "*" or (name.startswith("^") and name.endswith("$")):

@@ -169,6 +169,29 @@ def test_keys_of_parquet_and_a_table_that_is_saved(run, tmp_path):
     assert (code, "must end in one of .csv, .parquet" in err) == (2, True)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("header", ["whose,which", "which,whose"])
+def test_a_header_of_keys_may_be_that_of_the_answer_in_any_order(run, tmp_path, header, ending):
+    """A header by the answer's names was a group of its own, and columns in another order named other groups."""
+    keys = pl.DataFrame({"whose": ["u1", "u2"], "which": ["p1", "p9"]}).select(header.split(","))
+    keys.write_csv(tmp_path / "keys.csv")
+    keys.write_parquet(tmp_path / "keys.parquet")
+    query = "SELECT user AS whose, lower(page) AS which, COUNT(*) AS c FROM views GROUP BY 1, 2"
+    asked = ("--from", "views=views.csv", "--epsilon", LOUD, "--keys", f"keys.{ending}", "--save", "out.csv")
+    assert run(query, *asked)[0] == 0
+    counts = pl.read_csv(tmp_path / "out.csv", comment_prefix="#")["c"].to_list()
+    assert counts == [ROWS.count(("u1", "p1")), 0]
+
+
+def test_keys_of_another_type_are_refused_by_the_name_of_their_option(run, tmp_path):
+    """It said "observe", which nobody had called."""
+    pl.DataFrame({"n": ["3"]}).write_parquet(tmp_path / "keys.parquet")
+    query = "SELECT length(page) AS n, COUNT(*) FROM views GROUP BY 1"
+    code, _, err = run(query, "--from", "views=views.csv", "--epsilon", 1, "--keys", "keys.parquet")
+    assert code == 2
+    assert err.startswith("wpinq: --keys: keys.parquet: str does not fit; bins of column")
+
+
 def test_each_number_is_shown_with_its_own_interval(run, tmp_path):
     """One line for a column said the widest of all, which a mean over few records has."""
     (tmp_path / "paid.csv").write_text("zip,income\n" + "".join(f"{i % 50 and 1},{i}\n" for i in range(600)))

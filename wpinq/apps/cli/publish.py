@@ -73,7 +73,7 @@ def plan(file: File, period: Wanted = None) -> None:
     It is refused where a column that is read is null in every record, as one that was declared as another type is.
     """
     from wpinq.apps.cli.show import aligned
-    from wpinq.html.numbers import of_threshold
+    from wpinq.html.numbers import of_threshold, six
 
     release = _opened(file)
     try:
@@ -87,8 +87,8 @@ def plan(file: File, period: Wanted = None) -> None:
     rows = [("question", "column", "cost", "noise", "moves each by, 95%")]
     for question in priced.questions:
         for index, noise in enumerate(question.expected):
-            half = "" if noise.half_width is None else f"{noise.half_width:,.6g}"
-            size = "by the bound that is chosen" if noise.scale is None else f"{noise.scale:,.6g}"
+            half = "" if noise.half_width is None else six(noise.half_width)
+            size = "by the bound that is chosen" if noise.scale is None else six(noise.scale)
             label = (question.name, question.price.text) if index == 0 else ("", "")
             rows.append((label[0], noise.column, label[1], f"{noise.mechanism} {size}", half))
     typer.echo(aligned(rows))

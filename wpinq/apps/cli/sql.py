@@ -268,7 +268,7 @@ def _keys(path: Path, statement: Statement) -> list[Any] | pl.LazyFrame:
     if path.suffix.lower() == ".parquet" or not (text := options.text_of(f"--keys {path}", path).strip()).startswith(
         "["
     ):
-        return declared(str(path), statement.schema, Path(), "--keys", statement.keys)
+        return declared(str(path), statement.schema, Path(), "--keys", statement.keys, statement.key_labels)
     try:
         groups = list(parse_bins(text, statement.schema))
     except BinError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +10,22 @@ import polars as pl
 
 from wpinq.core import Kind, Schema, bin_blocks, bin_frame, in_columns, parse_column
 from wpinq.errors import BinError, SourceError
+from wpinq.query.select.grouping import NAME
 from wpinq.sources.tables import arrow_schema
 
 
-def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, names: tuple[str, ...] = ()) -> pl.LazyFrame:
+def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, *names: tuple[str, ...]) -> pl.LazyFrame:
     """Read keys.
 
     A file is Parquet, of which a block at a time is held, or text with one key a line, its values separated by commas
-    as CSV has them, and nothing is NULL. A first line that names the columns is passed over.
+    as CSV has them, and nothing is NULL. A first line that names the columns, in any order, is passed over.
 
     Args:
         keys: A file, or the keys themselves.
         schema: The columns of a key.
         home: The directory that a relative path starts from.
         call: What messages call it.
-        names: What a question calls the columns, where that is not as the schema does.
+        names: What a question and its answer call the columns, where that is not as the schema does.
 
     Returns:
         The keys as columns of the schema, in their order.
@@ -32,30 +34,34 @@ def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, names
         SourceError: The file cannot be read.
         BinError: A key does not fit the columns, or there is none.
     """
-    frame = _listed(keys, schema) if isinstance(keys, list) else _from_file(home / keys, schema, call, names)
-    if not bin_blocks(frame, schema).rows:
+    if isinstance(keys, list):
+        frame = _listed(keys, schema, call)
+    else:
+        frame = _from_file(home / keys, schema, call, (schema.names, *names))
+    if not bin_blocks(frame, schema, f"{call}: {keys}").rows:
         raise BinError(f"{call}: {'it' if isinstance(keys, list) else keys} names no group; write one a line.")
     return frame
 
 
-def _listed(keys: list[Any], schema: Schema) -> pl.LazyFrame:
-    return bin_frame([tuple(key) if isinstance(key, list) else key for key in keys], schema).lazy()
+def _listed(keys: list[Any], schema: Schema, call: str) -> pl.LazyFrame:
+    return bin_frame([tuple(key) if isinstance(key, list) else key for key in keys], schema, call).lazy()
 
 
-def _from_file(path: Path, schema: Schema, call: str, names: tuple[str, ...]) -> pl.LazyFrame:
+def _from_file(path: Path, schema: Schema, call: str, names: tuple[tuple[str, ...], ...]) -> pl.LazyFrame:
     """The keys of a file, as columns of the schema."""
     texts = _read(path, call)
     there = texts.collect_schema().names()
     if there and len(there) != len(schema):
-        raise BinError(f"{call}: {path} has {_columns(len(there))}; a group of {schema} has {len(schema)}.")
+        sets = "; the last says which columns are summed over, as GROUPING of them does" * (schema.names[-1] == NAME)
+        raise BinError(f"{call}: {path} has {_columns(len(there))}; a group of {schema} has {len(schema)}{sets}.")
     if not there:  # an empty file of text
         return bin_frame([], schema).lazy()
-    texts = texts.rename(dict(zip(there, schema.names, strict=True)))
     if path.suffix.lower() == ".parquet":
-        return texts
+        order = _ordered(there, names) or there
+        return texts.select(pl.col(old).alias(new) for old, new in zip(order, schema.names, strict=True))
     held = texts.collect()
-    if held.height and held.row(0) in (schema.names, names):
-        held = held.slice(1)
+    if held.height and (header := _ordered(held.row(0), names)):
+        held = held.slice(1).select(there[held.row(0).index(name)] for name in header)
     columns = []
     for text, column in zip(held.get_columns(), schema, strict=True):
         values = text if column.kind in (Kind.TEXT, Kind.ANY) else parse_column(text, column.kind)
@@ -64,6 +70,11 @@ def _from_file(path: Path, schema: Schema, call: str, names: tuple[str, ...]) ->
             raise BinError(f"{call}: {path}: {text[at]!r} does not read as the type {column.kind.value}.")
         columns.append(values.alias(column.name))
     return in_columns(columns).lazy()
+
+
+def _ordered(header: Sequence[str], names: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
+    """The columns that a header names, in the order of a key; None where it is no header."""
+    return next((order for order in names if sorted(order) == sorted(map(str, header))), None)
 
 
 def _columns(number: int) -> str:

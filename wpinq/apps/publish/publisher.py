@@ -154,7 +154,6 @@ class Publisher:
                 continue
             why = sink.differs(edition)
             if why is None:
-                self.show()
                 delivered.append(sink.name)
             else:
                 refused.append(f"{why}; remove what it holds of {period.name}, and deliver it again.")

@@ -11,6 +11,7 @@ from depth import thin
 
 import wpinq
 from wpinq.core.plan.stability import sensitivities
+from wpinq.errors import PlanError
 from wpinq.query import prepare
 from wpinq.testing import check_stability
 
@@ -111,6 +112,20 @@ def test_who_is_in_both_tables_is_told_what_both_cost(tmp_path, asked):
     spent = tuple(map(float, people._node.data.ledger.spent()))
     assert (told["epsilon"].sum(), told["delta"].sum()) == pytest.approx(spent)
     assert tuple(answer.cost.values()) == pytest.approx(spent)
+
+
+@pytest.mark.parametrize("asked", [{}, {"at_most": "auto"}])
+def test_a_join_of_a_table_without_a_bound_says_what_to_give(tmp_path, asked):
+    """It told to join on the column of the people, as the query did."""
+    tables = {
+        name: wpinq.protect([], 10 if name == "people" else None, columns={"id": str}, name=name, version="1",
+                            ledger=tmp_path / "L", unit=wpinq.users("id", at_most=most))
+        for name, most in (("people", 1), ("seen", None))
+    }  # fmt: skip
+    query = "SELECT COUNT(*) FROM people p JOIN seen s ON p.id = s.id"
+    with pytest.raises(PlanError, match=r"keeps any number of records.* Give a number: at_most={'\w+': 10}"):
+        wpinq.sql(query, tables, epsilon=1, **asked)
+    assert wpinq.sql(query, tables, epsilon=1, at_most={"seen": 3}).cost["epsilon"] == 1
 
 
 def test_the_noise_of_a_sum_is_told_in_the_unit_of_its_numbers():

@@ -135,11 +135,12 @@ def test_a_refusal_names_the_costliest_of_many_questions(ledger: Ledger, spend: 
     """It named all, a line each, however many a ledger held."""
     for number in range(12):
         spend(ledger, number, Fraction(1 + (number == 11), 100), label=f"question {number}")
+    spend(ledger, 12, "0.1", label="long " * 99)
     with pytest.raises(BudgetError) as caught:
         spend(ledger, 99, 1)
     told = str(caught.value).split("Spent so far:\n")[1].splitlines()
-    assert [line.split() for line in told][-2:] == [["0.02", "question", "11;"], ["0.04", "4", "more"]]
-    assert len(told) == 9 and len(caught.value.spent) == 12
+    assert [line.split() for line in told][-2:] == [["0.1", *["long"] * 15, "lo...;"], ["0.05", "5", "more"]]
+    assert len(told) == 9 and len(caught.value.spent) == 13
 
 
 def test_a_refusal_of_a_cap_names_what_counts_for_it(ledger: Ledger, spend: Spend) -> None:

@@ -24,6 +24,8 @@ from wpinq.exact import decimal
 OTHERS = "others"
 TOLD = 8
 """How many of the questions that were paid a refusal names, those that cost the most."""
+WIDE = 80
+"""How many letters of each."""
 MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked", "lost", "delta_caps",
         "failed")  # fmt: skip
 SCALARS = ("identity", "name", "unit", "promise", "last", "since")
@@ -371,7 +373,8 @@ class Accountant:
         spent = self.spent_on(charge.analyst)
         own = [each for each in spent if what != "cap" or each[0] != OTHERS]  # a cap holds what its analyst spends
         most = sorted(own, key=lambda each: -each[1])[:TOLD]
-        told = [(decimal(amount), label) for label, amount in own if (label, amount) in most]
+        told = [(decimal(amount), label if len(label) <= WIDE else f"{label[: WIDE - 3]}...")
+                for label, amount in own if (label, amount) in most]  # fmt: skip
         if len(own) > len(most):
             told.append((decimal(sum((amount for _, amount in own), ZERO) - sum((amount for _, amount in most), ZERO)),
                          f"{len(own) - len(most)} more"))  # fmt: skip

@@ -183,6 +183,27 @@ def test_a_header_of_keys_may_be_that_of_the_answer_in_any_order(run, tmp_path, 
     assert counts == [ROWS.count(("u1", "p1")), 0]
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_groups_of_a_saved_answer_are_keys(run, ending):
+    """Its first line was read as 17 columns."""
+    common = ("--from", "views=views.csv", "--epsilon", LOUD)
+    query = "SELECT COUNT(*) AS c, page AS p FROM views WHERE page <> 'p1' GROUP BY page"
+    assert run(query, *common, "--delta", "1e-6", "--budget", 3 * LOUD, "--save", f"found.{ending}")[0] == 0
+    code, out, _ = run(query, *common, "--keys", f"found.{ending}")
+    shown = {line.split()[-1] for line in out.partition("\n\n")[0].splitlines()[1:]}
+    assert (code, shown) == (0, set(COUNTS) - {"p1"})
+
+
+def test_explain_prices_the_choice_of_a_bound(run):
+    """It said to ask in Python, though the command answers."""
+    common = ("--from", "views=views.csv", "--unit", "user", "--at-most", "auto", "--epsilon", 1, "--explain")
+    for query, more in (("SELECT COUNT(*) FROM views", ()), ("SELECT page, COUNT(*) FROM views GROUP BY 1", (
+        "--delta", "1e-6"))):  # fmt: skip
+        code, out, err = run(query, *common, *more)
+        assert (code, err) == (0, "")
+        assert "at_most, chosen by people's numbers of records" in out and "ask by measure" not in out
+
+
 def test_keys_of_another_type_are_refused_by_the_name_of_their_option(run, tmp_path):
     """It said "observe", which nobody had called."""
     pl.DataFrame({"n": ["3"]}).write_parquet(tmp_path / "keys.parquet")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,16 @@ from wpinq.errors import BinError, SourceError
 from wpinq.query.select.grouping import NAME
 from wpinq.sources.tables import arrow_schema
 
+DESCRIBED = '# {"query": '
+"""How the line begins that describes an answer that was saved."""
+
 
 def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, *names: tuple[str, ...]) -> pl.LazyFrame:
     """Read keys.
 
     A file is Parquet, of which a block at a time is held, or text with one key a line, its values separated by commas
-    as CSV has them, and nothing is NULL. A first line that names the columns, in any order, is passed over.
+    as CSV has them, and nothing is NULL. A first line that names the columns, in any order, is passed over. So the
+    groups of an answer that was saved are keys: what describes it, and columns beside them, are passed over too.
 
     Args:
         keys: A file, or the keys themselves.
@@ -49,32 +52,30 @@ def _listed(keys: list[Any], schema: Schema, call: str) -> pl.LazyFrame:
 
 def _from_file(path: Path, schema: Schema, call: str, names: tuple[tuple[str, ...], ...]) -> pl.LazyFrame:
     """The keys of a file, as columns of the schema."""
-    texts = _read(path, call)
+    texts, parquet = _read(path, call), path.suffix.lower() == ".parquet"
     there = texts.collect_schema().names()
-    if there and len(there) != len(schema):
-        sets = "; the last says which columns are summed over, as GROUPING of them does" * (schema.names[-1] == NAME)
-        raise BinError(f"{call}: {path} has {_columns(len(there))}; a group of {schema} has {len(schema)}{sets}.")
     if not there:  # an empty file of text
         return bin_frame([], schema).lazy()
-    if path.suffix.lower() == ".parquet":
-        order = _ordered(there, names) or there
-        return texts.select(pl.col(old).alias(new) for old, new in zip(order, schema.names, strict=True))
-    held = texts.collect()
-    if held.height and (header := _ordered(held.row(0), names)):
-        held = held.slice(1).select(there[held.row(0).index(name)] for name in header)
+    first = tuple(there) if parquet else texts.head(1).collect().row(0)
+    header = next((each for each in names if set(each) <= set(first)), None)
+    if header is not None:
+        texts = texts.slice(0 if parquet else 1).select(there[first.index(name)] for name in header)
+    elif len(there) != len(schema):
+        sets = "; the last says which columns are summed over, as GROUPING of them does" * (schema.names[-1] == NAME)
+        raise BinError(f"{call}: {path} has {_columns(len(there))}; a group of {schema} has {len(schema)}{sets}.")
+    texts = texts.rename(dict(zip(texts.collect_schema().names(), schema.names, strict=True)))
+    return texts if parquet else _parsed(texts.collect(), schema, f"{call}: {path}")
+
+
+def _parsed(texts: pl.DataFrame, schema: Schema, where: str) -> pl.LazyFrame:
     columns = []
-    for text, column in zip(held.get_columns(), schema, strict=True):
+    for text, column in zip(texts.get_columns(), schema, strict=True):
         values = text if column.kind in (Kind.TEXT, Kind.ANY) else parse_column(text, column.kind)
         if values.null_count() > text.null_count():
             at = (values.is_null() & text.is_not_null()).arg_true()[0]
-            raise BinError(f"{call}: {path}: {text[at]!r} does not read as the type {column.kind.value}.")
+            raise BinError(f"{where}: {text[at]!r} does not read as the type {column.kind.value}.")
         columns.append(values.alias(column.name))
     return in_columns(columns).lazy()
-
-
-def _ordered(header: Sequence[str], names: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
-    """The columns that a header names, in the order of a key; None where it is no header."""
-    return next((order for order in names if sorted(order) == sorted(map(str, header))), None)
 
 
 def _columns(number: int) -> str:
@@ -111,7 +112,9 @@ def _read(path: Path, call: str) -> pl.LazyFrame:
             _check_types(path, call)
             pl.read_parquet_schema(path)
             return pl.scan_parquet(path)
-        return pl.read_csv(path, has_header=False, infer_schema=False, raise_if_empty=False).lazy()
+        return pl.read_csv(
+            path, has_header=False, infer_schema=False, raise_if_empty=False, comment_prefix=DESCRIBED
+        ).lazy()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SourceError(f"{call}: {path} cannot be read: {getattr(error, 'strerror', None) or 'no CSV'}.") from None
 

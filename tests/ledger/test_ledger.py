@@ -131,6 +131,28 @@ def test_what_was_spent_is_told_part_by_part_also_on_one_line(ledger: Ledger, sp
     assert spend(ledger, 4, "0.2")
 
 
+def test_a_refusal_names_the_costliest_of_many_questions(ledger: Ledger, spend: Spend) -> None:
+    """It named all, a line each, however many a ledger held."""
+    for number in range(12):
+        spend(ledger, number, Fraction(1 + (number == 11), 100), label=f"question {number}")
+    spend(ledger, 12, "0.1", label="long " * 99)
+    with pytest.raises(BudgetError) as caught:
+        spend(ledger, 99, 1)
+    told = str(caught.value).split("Spent so far:\n")[1].splitlines()
+    assert [line.split() for line in told][-2:] == [["0.1", *["long"] * 15, "lo...;"], ["0.05", "5", "more"]]
+    assert len(told) == 9 and len(caught.value.spent) == 13
+
+
+def test_a_refusal_of_a_cap_names_what_counts_for_it(ledger: Ledger, spend: Spend) -> None:
+    """It named the questions of others, too, so the parts were more than the cap."""
+    ledger.cap("ann", "0.3")
+    spend(ledger, 1, "0.5", label="pages")
+    spend(ledger, 2, "0.2", label="users", analyst="ann")
+    with pytest.raises(BudgetError) as caught:
+        spend(ledger, 3, "0.2", label="days", analyst="ann")
+    assert " ".join(str(caught.value).split()).endswith("Spent so far: 0.2 users")
+
+
 def test_parts_of_a_partition_cost_the_largest_and_late_parts_only_the_growth(ledger: Ledger) -> None:
     def part(number: int, epsilon: str) -> bool:
         costs = [Cost(epsilon, under=(("by day", str(number)),))]

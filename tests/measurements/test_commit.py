@@ -75,6 +75,11 @@ def test_several_quotes_are_charged_together_or_not_at_all():
         BudgetError, match=r"costs epsilon 1.2 with what is charged beside it, 1 is left.*so far: nothing"
     ):
         commit([one.quote("0.4", name=str(name)) for name in range(3)])
+    with pytest.raises(BudgetError, match=r"costs epsilon 3.6 with what is charged beside it, 1 is left"):
+        commit([one.quote("1.2", name=str(name)) for name in range(3)])  # it told what the first costs
+    book(one).cap("ann", "0.5")
+    with pytest.raises(BudgetError, match=r"costs epsilon 0.9, 0.5 is left of the cap of analyst 'ann'"):
+        commit([one.quote("0.3", name=str(name), analyst="ann") for name in range(3)])
     assert book(one).spent() == book(other).spent() == (0, 0)
     assert not waiting(one)
     assert len(commit([quotes[0], quotes[2], quotes[0]])) == 3

@@ -248,6 +248,9 @@ def test_refusals():
         left.join(right, left="a", right=["a", "b"])
     with pytest.raises(PlanError, match=r"^join\(on=...\): no column 'c'; there are "):
         left.join(right, on="c")
+    for odd in (("a", "c"), {"a": "c"}):  # as pandas and Polars would have two names
+        with pytest.raises(PlanError, match="Keys of different names are given as left= and right="):
+            left.join(right, on=odd)
 
 
 def test_what_is_left_of_a_bound_on_a_fine_resolution_passes_64_bits():

@@ -271,6 +271,10 @@ directory = "out/{date}"
         in CliRunner().invoke(app, words).output
     )
     assert "The first period" not in CliRunner().invoke(app, words).output
+    fresh = tmp_path / "fresh.toml"
+    fresh.write_text(unnamed.read_text().replace("[data]", 'name = "fresh"\n[data]').replace('"ledger"', '"other"'))
+    (line,) = CliRunner().invoke(app, ["publish", "follow", str(fresh), "--once", "--log-json"]).output.splitlines()
+    assert json.loads(line)["message"].startswith("The first period is")
     figures = tmp_path / "figures.prom"
     done = CliRunner().invoke(
         app, ["publish", "follow", str(tmp_path / "site.toml"), "--once", "--log-json", "--metrics-file", str(figures)]

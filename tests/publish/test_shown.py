@@ -141,6 +141,10 @@ def test_a_run_that_repeats_leaves_the_page_and_one_that_was_lost_is_written_aga
     (tmp_path / "out" / "index.html").write_text("other")
     (found,) = paged(tmp_path).verify("2026-11-21")
     assert "index.html" in found
+    (tmp_path / "out" / "latest.csv").unlink()
+    list(paged(tmp_path).deliver())  # which left it as it was, where the directory lacked nothing
+    assert paged(tmp_path).verify("2026-11-21") == []
+    (tmp_path / "out" / "index.html").write_text("other")
     paged(tmp_path).run()
     assert {name: content for name, (content, _) in written(tmp_path).items()} == {
         name: content for name, (content, _) in before.items()
@@ -237,6 +241,22 @@ def test_rows_are_named_by_what_they_are_grouped_by_and_by_nothing_computed(tmp_
     assert set(feed.filter(pl.col("table") == "views")["group"]) == set(PAGES)
     assert "1" in feed.filter(pl.col("table") == "often")["group"].to_list()
     assert '<th class="n">doubled</th>' in page, "a number without an interval is in the table"
+
+
+def test_named_totals_are_groups_of_the_page_and_its_feed(tmp_path):
+    """Keys that an expression names were none: all groups had no name in the feed, and no curve on the page."""
+    query = "SELECT COALESCE(page, 'all') AS what, COUNT(*) AS views FROM data GROUP BY ROLLUP (page)"
+    keys = [["p1", 0], [None, 1]]
+    page = shown(tmp_path, [20, 21], question=[question(sql=query, keys=keys)])
+    assert page.count("<h3>p1</h3>") == page.count("<h3>all</h3>") == 1
+    assert set(pl.read_csv(tmp_path / "out" / "latest.csv")["group"]) == {"p1", "all"}
+
+
+def test_a_total_without_a_name_is_none_in_the_feed_as_on_the_page(tmp_path):
+    query = "SELECT page, COUNT(*) AS views FROM data GROUP BY ROLLUP (page)"
+    page = shown(tmp_path, [21], question=[question(sql=query, keys=[["p1", 0], [None, 1]])])
+    assert "<h3>page none</h3>" in page
+    assert set(pl.read_csv(tmp_path / "out" / "latest.csv")["group"]) == {"p1", "none"}
 
 
 def test_a_degree_that_vanished_is_noticed_though_other_numbers_of_it_changed(tmp_path):

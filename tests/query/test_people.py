@@ -11,6 +11,7 @@ from depth import thin
 
 import wpinq
 from wpinq.core.plan.stability import sensitivities
+from wpinq.errors import PlanError
 from wpinq.query import prepare
 from wpinq.testing import check_stability
 
@@ -50,7 +51,7 @@ def test_one_person_moves(query, moves):
 
 
 def test_a_value_of_each_person_moves_by_its_clamp():
-    assert moved(f"SELECT SUM(c) FROM {BY_USER}", bounds={"c": (0, 30)}) == [1], "of the largest number, which is 1"
+    assert moved(f"SELECT SUM(c) FROM {BY_USER}", bounds={"c": (0, 30)}) == [30], "the largest number"
     assert moved(f"SELECT AVG(c) FROM {BY_USER}", bounds={"c": (0, 30)}) == [2], "the numbers and how many there are"
 
 
@@ -92,3 +93,44 @@ def test_a_join_on_columns_of_other_names_keeps_the_person(tmp_path):
         one = prepare(query, tables).counts[0]
         assert sum(sensitivities(one._node).values()) == moves
         check_stability(one, examples=15)
+
+
+@pytest.mark.parametrize("asked", [
+    {"keys": ["Rome"]}, {"delta": "1e-6"}, {"mechanism": "gaussian", "keys": ["Rome"], "delta": "1e-6"},
+])  # fmt: skip
+def test_who_is_in_both_tables_is_told_what_both_cost(tmp_path, asked):
+    """EXPLAIN showed what one table pays, half of it, and an answer with Gaussian noise twice what was charged."""
+    people, seen = (
+        wpinq.protect([("a", "b")], 10 if name == "people" else None, columns={who: str, what: str}, name=name,
+                      version="1", ledger=tmp_path / "L", unit=wpinq.users(who, at_most=most), delta="0.1")
+        for name, who, what, most in (("people", "id", "town", 1), ("seen", "uid", "page", 20))
+    )  # fmt: skip
+    tables = {"people": people, "seen": seen}
+    query = "SELECT town, COUNT(*) AS n, COUNT(DISTINCT id) AS d FROM people JOIN seen ON id = uid GROUP BY town"
+    told = wpinq.sql(f"EXPLAIN {query}", tables, epsilon=1, **asked).frame
+    answer = wpinq.sql(query, tables, epsilon=1, **asked)
+    spent = tuple(map(float, people._node.data.ledger.spent()))
+    assert (told["epsilon"].sum(), told["delta"].sum()) == pytest.approx(spent)
+    assert tuple(answer.cost.values()) == pytest.approx(spent)
+
+
+@pytest.mark.parametrize("asked", [{}, {"at_most": "auto"}])
+def test_a_join_of_a_table_without_a_bound_says_what_to_give(tmp_path, asked):
+    """It told to join on the column of the people, as the query did."""
+    tables = {
+        name: wpinq.protect([], 10 if name == "people" else None, columns={"id": str}, name=name, version="1",
+                            ledger=tmp_path / "L", unit=wpinq.users("id", at_most=most))
+        for name, most in (("people", 1), ("seen", None))
+    }  # fmt: skip
+    query = "SELECT COUNT(*) FROM people p JOIN seen s ON p.id = s.id"
+    with pytest.raises(PlanError, match=r"keeps any number of records.* Give a number: at_most={'\w+': 10}"):
+        wpinq.sql(query, tables, epsilon=1, **asked)
+    assert wpinq.sql(query, tables, epsilon=1, at_most={"seen": 3}).cost["epsilon"] == 1
+
+
+def test_the_noise_of_a_sum_is_told_in_the_unit_of_its_numbers():
+    """Its scale was told in parts of the largest number, beside an interval in numbers, and as bins all steps of it."""
+    views = wpinq.protect([], 10, unit=wpinq.users("user", at_most=20), columns=COLUMNS)
+    told = wpinq.sql("EXPLAIN SELECT SUM(n) AS s, COUNT(*) AS c FROM v", {"v": views}, epsilon=1, bounds={"n": (0, 50)})
+    counted, summed = (row[1:5] for row in told.rows)
+    assert (counted, summed) == ((20, 20, 20, 40), (1000, 1000, None, 2000))

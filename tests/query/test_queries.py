@@ -467,6 +467,17 @@ def test_keys_of_several_sets_are_given_with_the_number_of_their_set(tables):
     assert prepare(query, tables).schema.names == ("page", "grouping")
 
 
+@pytest.mark.parametrize("key", [("Home", None, 2), (None, 3, 2), ("Home", 3, 1), (None, None, 7), (None, None, None)])
+def test_a_key_of_no_set_is_refused(tables, key):
+    """It was shown as a group in which nobody is: `,f,2` of a ROLLUP reads as the number of all who are f."""
+    query = "SELECT page, age, COUNT(*) FROM views GROUP BY ROLLUP (page, age)"
+    with pytest.raises(
+        PlanError, match=r"no group of the query: a key ends in GROUPING\(page, age\), here one of 0, 1, 3"
+    ):
+        wpinq.sql(query, tables, epsilon=1, keys=[("Home", 3, 0), key])
+    assert tables["views"]._node.data.ledger.spent() == (0, 0)
+
+
 CUBED = "SELECT page, age % 2 AS a, COUNT(*) AS n FROM views GROUP BY CUBE (page, age % 2)"
 
 

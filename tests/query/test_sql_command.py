@@ -169,6 +169,50 @@ def test_keys_of_parquet_and_a_table_that_is_saved(run, tmp_path):
     assert (code, "must end in one of .csv, .parquet" in err) == (2, True)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("header", ["whose,which", "which,whose"])
+def test_a_header_of_keys_may_be_that_of_the_answer_in_any_order(run, tmp_path, header, ending):
+    """A header by the answer's names was a group of its own, and columns in another order named other groups."""
+    keys = pl.DataFrame({"whose": ["u1", "u2"], "which": ["p1", "p9"]}).select(header.split(","))
+    keys.write_csv(tmp_path / "keys.csv")
+    keys.write_parquet(tmp_path / "keys.parquet")
+    query = "SELECT user AS whose, lower(page) AS which, COUNT(*) AS c FROM views GROUP BY 1, 2"
+    asked = ("--from", "views=views.csv", "--epsilon", LOUD, "--keys", f"keys.{ending}", "--save", "out.csv")
+    assert run(query, *asked)[0] == 0
+    counts = pl.read_csv(tmp_path / "out.csv", comment_prefix="#")["c"].to_list()
+    assert counts == [ROWS.count(("u1", "p1")), 0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_groups_of_a_saved_answer_are_keys(run, ending):
+    """Its first line was read as 17 columns."""
+    common = ("--from", "views=views.csv", "--epsilon", LOUD)
+    query = "SELECT COUNT(*) AS c, page AS p FROM views WHERE page <> 'p1' GROUP BY page"
+    assert run(query, *common, "--delta", "1e-6", "--budget", 3 * LOUD, "--save", f"found.{ending}")[0] == 0
+    code, out, _ = run(query, *common, "--keys", f"found.{ending}")
+    shown = {line.split()[-1] for line in out.partition("\n\n")[0].splitlines()[1:]}
+    assert (code, shown) == (0, set(COUNTS) - {"p1"})
+
+
+def test_explain_prices_the_choice_of_a_bound(run):
+    """It said to ask in Python, though the command answers."""
+    common = ("--from", "views=views.csv", "--unit", "user", "--at-most", "auto", "--epsilon", 1, "--explain")
+    for query, more in (("SELECT COUNT(*) FROM views", ()), ("SELECT page, COUNT(*) FROM views GROUP BY 1", (
+        "--delta", "1e-6"))):  # fmt: skip
+        code, out, err = run(query, *common, *more)
+        assert (code, err) == (0, "")
+        assert "at_most, chosen by people's numbers of records" in out and "ask by measure" not in out
+
+
+def test_keys_of_another_type_are_refused_by_the_name_of_their_option(run, tmp_path):
+    """It said "observe", which nobody had called."""
+    pl.DataFrame({"n": ["3"]}).write_parquet(tmp_path / "keys.parquet")
+    query = "SELECT length(page) AS n, COUNT(*) FROM views GROUP BY 1"
+    code, _, err = run(query, "--from", "views=views.csv", "--epsilon", 1, "--keys", "keys.parquet")
+    assert code == 2
+    assert err.startswith("wpinq: --keys: keys.parquet: str does not fit; bins of column")
+
+
 def test_each_number_is_shown_with_its_own_interval(run, tmp_path):
     """One line for a column said the widest of all, which a mean over few records has."""
     (tmp_path / "paid.csv").write_text("zip,income\n" + "".join(f"{i % 50 and 1},{i}\n" for i in range(600)))

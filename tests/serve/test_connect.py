@@ -95,6 +95,21 @@ def test_sql_and_budget_have_the_faces_of_python(site, here):
         here.sql("SELECT COUNT(*) FROM views", 500)
 
 
+def test_what_is_not_there_is_refused_with_what_is(here):
+    """A KeyError named what was asked for alone, and `dry` was said to be impossible."""
+    names = ", ".join(here.measurements)
+    for held, there in ((here.data, "views"), (here.measurements, names), (here.releases, "none")):
+        with pytest.raises(PlanError, match=rf"\['nope'\]: there are .*{there}"):
+            held["nope"]
+        assert "nope" not in held and held.get("nope") is None
+    with pytest.raises(PlanError, match=r"dry=...\): cannot be sent to a server; quote_sql\(...\) tells the price"):
+        here.sql("SELECT COUNT(*) FROM views", 1, dry=True)
+    with pytest.raises(PlanError, match="cannot be sent to a server; there are at_most, bounds"):
+        here.sql("SELECT COUNT(*) FROM views", 1, loss=1)
+    with pytest.raises(PlanError, match=r"^sql\(keys=...\): int does not fit"):
+        here.sql("SELECT page, COUNT(*) FROM views GROUP BY page", 1, keys=[1])
+
+
 @pytest.mark.parametrize(
     ("plan", "match"),
     [

@@ -7,6 +7,7 @@ from typing import Any
 
 from wpinq.aggregates.moments import Moments
 from wpinq.core.measurements.answer import LEVEL
+from wpinq.core.plan.node import Node
 from wpinq.core.pricing.quote import Quote
 
 CHOOSING = "exponential"
@@ -34,10 +35,16 @@ class ExpectedNoise:
     half_width: float | None
 
 
+def numbers_unit(node: Node) -> float:
+    """What a weight of 1 stands for in an answer: of a sum its largest number, else 1."""
+    unit = node.unit if isinstance(node, Moments) else None
+    return 1.0 if unit is None else unit
+
+
 def expected_noise(quote: Quote[Any], column: str | None = None) -> ExpectedNoise:
     """The noise of what was quoted, before anything is spent; without a name it is called by its last step."""
-    unit = quote.node.unit if isinstance(quote.node, Moments) else 1.0
-    half = getattr(quote.query, "interval", None)
-    width = None if half is None or unit is None else unit * float(half(LEVEL))
-    scale = float(quote.scale) * (1.0 if unit is None else unit)
-    return ExpectedNoise(column or quote.node.title, getattr(quote.mechanism, "name", CHOOSING), scale, width)
+    unit, half = numbers_unit(quote.node), getattr(quote.query, "interval", None)
+    depends = isinstance(quote.node, Moments) and quote.node.unit is None
+    width = None if half is None or depends else unit * float(half(LEVEL))
+    mechanism = getattr(quote.mechanism, "name", CHOOSING)
+    return ExpectedNoise(column or quote.node.title, mechanism, unit * float(quote.scale), width)

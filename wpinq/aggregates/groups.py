@@ -77,4 +77,4 @@ def groups(node: Node, by: str | Sequence[str] | None, keys: Any, call: str) -> 
         return Groups()
     columns = node.schema.expanded()
     schema = Schema(tuple(columns[name] for name in names))
-    return Groups(schema, bin_frame(keys, schema))
+    return Groups(schema, bin_frame(keys, schema, f"{call}(keys=...)"))

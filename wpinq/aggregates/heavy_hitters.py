@@ -143,7 +143,7 @@ class TopKeys(NamedTuple):
             BinError: A key is no value of the columns.
         """
         schema = ranged.expanded()
-        frame = bin_frame(keys, schema)
+        frame = bin_frame(keys, schema, "top(keys=...)")
         written = joined_codes([codes(frame[column.name], column.kind) for column in schema])
         frame = frame.filter(written.is_first_distinct())
         if not 1 <= k <= frame.height:

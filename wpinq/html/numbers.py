@@ -66,6 +66,16 @@ def of_noise(half: float, level: Fraction, what: str = "it") -> str:
     return f"noise moves {what} by at most {upwards(half)} with probability {decimal(level * 100)}%"
 
 
+def six(value: float) -> str:
+    """A number to six digits, or to the whole where it is a large one.
+
+    >>> [six(value) for value in (12345.0, 0.51234567, 3270443.05)]
+    ['12,345', '0.512346', '3,270,443']
+    """
+    return f"{value:,.0f}" if abs(value) >= LARGE else f"{value:,.6g}"
+
+
+LARGE = 1_000_000
 FEW = 1_000
 """A threshold from which on it is said that few groups pass."""
 
@@ -78,7 +88,7 @@ def of_threshold(least: float, what: str = "groups") -> str:
     >>> of_threshold(1614)
     'groups whose noisy count is below 1,614 are left out: few pass that; more epsilon or a lower at_most lowers it'
     """
-    text = f"{what} whose noisy count is below {least:,.6g} are left out"
+    text = f"{what} whose noisy count is below {six(least)} are left out"
     return text if least < FEW else f"{text}: few pass that; more epsilon or a lower at_most lowers it"
 
 

@@ -44,7 +44,7 @@ class AddingUp:
 
     def __call__(self) -> Answer:
         """The answer, whose counts by several sets of keys add up; see `Answer.consistent`."""
-        if not self.statement.several:
+        if not self.statement.sets:
             raise PlanError(
                 f"{CALL}(): it makes counts of GROUP BY ROLLUP, CUBE or GROUPING SETS add up; ask those, or give"
                 " several answers to wpinq.consistent."
@@ -79,7 +79,7 @@ class AddingUp:
             PlanError: It has several counts or sets of keys, or its keys are no columns of these records.
         """
         self.refuse()
-        if len(self.counted) > 1 or self.statement.several:
+        if len(self.counted) > 1 or self.statement.sets:
             raise PlanError(f"{CALL}(...): takes answers of one COUNT by one set of keys; ask for each by itself.")
         node = self.counted[0].node
         keys: tuple[str, ...] | None = ()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import polars as pl
 
+from wpinq.aggregates.expected_noise import numbers_unit
 from wpinq.core.measurements.answer import About, Answer, Released
-from wpinq.core.plan.node import Node
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.sensitivity import moved_bins, unit_sensitivities
@@ -56,19 +57,7 @@ def explained(
         choice: What the choice of a bound costs first, on which the noise of the others depends.
         ranged: Counts that follow from several of them, and by how much noise moves each: rows without a price.
     """
-    rows: list[tuple[Any, ...]] = [
-        (
-            text,
-            float(max(quote.sensitivities.values())),
-            *_in_bins(quote.node),
-            float(quote.scale),
-            half,
-            float(quote.epsilon),
-            float(quote.rho),
-            float(quote.delta),
-        )
-        for text, quote, half in lines
-    ]
+    rows: list[tuple[Any, ...]] = [(text, *_moves(quote), half, *_cost(quote)) for text, quote, half in lines]
     rows += [(text, *(None,) * 4, half, *(None,) * 3) for text, half in ranged]
     if choice is not None:
         rows = [(text, *(None,) * 5, *costs) for text, _, _, _, _, _, *costs in rows]
@@ -86,9 +75,28 @@ def explained(
     return Answer(About(f"EXPLAIN {' '.join(query.split())}", (), threshold=threshold, intervals=False), released_at)
 
 
-def _in_bins(node: Node) -> tuple[float, float | None]:
-    """How far one unit moves one bin, and how many bins it moves."""
-    survey = Survey.of(node)
-    most = max(unit.linf for unit in unit_sensitivities(survey))
-    known = [float(bins) for bins in moved_bins(survey).values() if bins is not None]
-    return most / node.resolution, max(known) if len(known) == len(moved_bins(survey)) else None
+def _moves(quote: Quote[Any]) -> tuple[float, float, float | None, float]:
+    """How far one unit moves all bins together, and one; how many bins, where that is known; the scale of noise.
+
+    Of a sum they are in the unit of its numbers. Where weights are not whole, a bound on bins that follows from the
+    least weight alone says nothing.
+    """
+    survey, fine, unit = Survey.of(quote.node), quote.node.resolution, numbers_unit(quote.node)
+    moves = unit_sensitivities(survey)
+    together, most = max(move.l1 for move in moves), max(move.linf for move in moves)
+    bins = list(moved_bins(survey).values())
+    known = [float(moved) for moved in bins if moved is not None and (fine == 1 or moved < together)]
+    return (
+        unit * together / fine,
+        unit * most / fine,
+        max(known) if len(known) == len(bins) else None,
+        unit * float(quote.scale),
+    )
+
+
+def _cost(quote: Quote[Any]) -> tuple[float, float, float]:
+    """The epsilon, rho and delta that it costs who is in all tables of a ledger."""
+    deltas: dict[str, Fraction] = defaultdict(Fraction)
+    for ledger, charge in quote.charges:
+        deltas[ledger.identity] += sum((cost.delta for cost in charge.costs), Fraction(0))
+    return float(max(quote.paid.values())), float(quote.rho), float(max(deltas.values(), default=Fraction(0)))

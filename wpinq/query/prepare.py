@@ -32,7 +32,7 @@ from wpinq.query.select.clauses import ROW, label, limits_of, plain_select
 from wpinq.query.select.datetimes import TIMES, as_number
 from wpinq.query.select.derived import CALL, plainly
 from wpinq.query.select.google import google
-from wpinq.query.select.grouping import NAME
+from wpinq.query.select.grouping import NAME, missing
 from wpinq.query.select.joins import bare
 from wpinq.query.select.names import OutputNames
 from wpinq.query.select.ranged import RangedCounts, ranged_counts
@@ -144,7 +144,7 @@ class _Select(Reads):
             bool(self.select.args.get("distinct")),
             stepped,
             {"key": (*self.groups, exp.column(NAME)), "count": tuple(self.counts), "number": tuple(self.numbers)},
-            bool(self.sets),
+            tuple(missing(self.groups, chosen) for chosen in self.sets),
             ranged=ranges,
             joined=None if self.sets else joined_counts(counts, mechanism),
         )

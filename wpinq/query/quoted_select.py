@@ -44,6 +44,7 @@ from wpinq.query.rows import Counted, Move, finished, half_of, measured_alone
 from wpinq.query.select.aggregates import ChargeNames
 from wpinq.query.select.derived import CALL, plainly
 from wpinq.query.select.google import google
+from wpinq.query.select.grouping import insist_on_sets
 from wpinq.query.select.ranged import CountInRange, half_of_range
 from wpinq.query.statement import Statement
 
@@ -82,9 +83,11 @@ class QuotedSql:
 
     @property
     def row_names(self) -> list[str]:
-        """The columns that are keys of groups."""
-        items = [item for item in self.statement.items if type(item.node).__name__ == "Column"]
-        return [item.label for item in items if item.node.name[:4] == "key "]
+        """The columns that are keys of groups, or follow from them alone, as names of totals do."""
+        from sqlglot import exp
+
+        read = {item.label: [one.name for one in item.node.find_all(exp.Column)] for item in self.statement.items}
+        return [label for label, names in read.items() if names and all(name[:4] == "key " for name in names)]
 
     @property
     def quotes(self) -> list[Quote[Any]]:
@@ -323,12 +326,14 @@ def _known(statement: Statement, keys: Any, delta: Amount | None) -> Blocks | No
     if keys is not None and not statement.counts and not statement.numbers:
         raise PlanError(f"{CALL}: the groups are given and nothing is counted, so there is nothing to ask.")
     if keys is not None:
-        blocks = bin_blocks(keys, statement.schema)
+        blocks = bin_blocks(keys, statement.schema, f"{CALL}(keys=...)")
         if not blocks.rows:
             raise PlanError(f"{CALL}: keys= names no group, so there is nothing to ask.")
         if blocks.rows > ROWS and statement.having is not None and not statement.numbers and plain(statement.schema):
             return blocks
         result = canonical.distinct(blocks.whole, statement.schema)
+        if statement.sets:
+            insist_on_sets(result, statement.sets)
         return together(result.with_columns(readable(result[column.name], column.kind) for column in statement.schema))
     if delta is None:
         raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")

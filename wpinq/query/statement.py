@@ -57,7 +57,7 @@ class Statement:
         stepped: The group key of which a count is what is measured of it, less what is measured of the next number;
             None where a count is what is measured.
         released: How the query writes what `key 0`, `count 0`, `number 0` and so on stand for in its expressions.
-        several: Whether it groups by several sets of keys, which the last key tells apart.
+        sets: Of several sets of keys that it groups by the numbers, which the last key holds; see `missing`.
         notes: What its text asks for and is not done, as clauses.
         ranged: Counts that are measured together, since they are of ranges of one column.
         joined: What is measured for all counts together, with Gaussian noise; None where each has its own.
@@ -74,7 +74,7 @@ class Statement:
     distinct: bool
     stepped: str | None
     released: Mapping[str, tuple[Any, ...]]
-    several: bool
+    sets: tuple[int, ...]
     notes: tuple[str, ...] = ()
     ranged: tuple[RangedCounts, ...] = ()
     joined: Collection | None = None
@@ -109,6 +109,12 @@ class Statement:
         result = [clause for plan in (*self.counts, self.groups) for clause in biases(plan._node)]
         result += [clause for plan in self.plans for clause in biases(plan)]
         return tuple(dict.fromkeys([*result, *(item.bias for item in self.numbers), *self.notes]))
+
+    @property
+    def key_labels(self) -> tuple[str, ...]:
+        """What its answer calls the group keys; by their own names where it has none."""
+        labels = {item.node.name: item.label for item in self.items if type(item.node).__name__ == "Column"}
+        return tuple(labels.get(f"key {place}", name) for place, name in enumerate(self.keys))
 
     @property
     def of_one_person(self) -> tuple[Fraction, int]:

@@ -53,7 +53,8 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
             return _interrupted()
         if isinstance(error, OSError) and not isinstance(error, WpinqError):
             _silent()
-        return _failed(ours(message_of(error)), BAD)
+        called = " ".join(("wpinq", *_command(typer.main.get_command(app), words)[1]))
+        return _failed(ours(message_of(error)).replace("Try 'wpinq --help'", f"Try '{called} --help'"), BAD)
     return _interrupted() if code == INTERRUPTED else code or 0
 
 
@@ -131,11 +132,19 @@ def spoken(text: str, options: Mapping[str, Sequence[str]], words: Sequence[str]
     )
 
 
-def options_of(command: Any, words: Sequence[str]) -> dict[str, list[str]]:
-    """The options of the command that was given, by their parameters; none where there is no such command."""
+def _command(command: Any, words: Sequence[str]) -> tuple[Any, list[str]]:
+    """The command that was given, and its name; all of it where there is no such command."""
+    names = []
     for word in words:
         if word in (command.list_commands(None) if hasattr(command, "list_commands") else ()):
             command = command.get_command(None, word)
+            names.append(word)
+    return command, names
+
+
+def options_of(command: Any, words: Sequence[str]) -> dict[str, list[str]]:
+    """The options of the command that was given, by their parameters; none where there is no such command."""
+    command, _ = _command(command, words)
     return {
         parameter.name: [*parameter.opts, *parameter.secondary_opts]
         for parameter in command.params

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wpinq.apps.cli.process import at_once, check_input, why
+from wpinq.apps.cli.process import at_once, check_input
 from wpinq.errors import PlanError, needs
 from wpinq.exact import exact
 
@@ -133,4 +133,4 @@ def _token(file: Path) -> str:
                 raise PlanError(f"--token-file: others may read it; chmod 600 {file}.")
             return opened.read(LONGEST).decode("ascii", "replace")
     except OSError as error:
-        raise PlanError(f"--token-file: {why(error)}") from None
+        raise PlanError(f"--token-file {file}: cannot be read: {error.strerror}.") from None

@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -73,13 +73,13 @@ def plan(file: File, period: Wanted = None) -> None:
     It is refused where a column that is read is null in every record, as one that was declared as another type is.
     """
     from wpinq.apps.cli.show import aligned
-    from wpinq.html.numbers import of_threshold
+    from wpinq.html.numbers import of_threshold, six
 
     release = _opened(file)
     try:
         priced = release.plan(period)
     except SourceError as error:
-        if period is not None:
+        if period is not None or str(error).startswith("question "):  # whose keys are of all periods
             raise
         raise SourceError(
             f"{error} --period plans another period than {release.period().name}, the last that is over."
@@ -87,8 +87,8 @@ def plan(file: File, period: Wanted = None) -> None:
     rows = [("question", "column", "cost", "noise", "moves each by, 95%")]
     for question in priced.questions:
         for index, noise in enumerate(question.expected):
-            half = "" if noise.half_width is None else f"{noise.half_width:,.6g}"
-            size = "by the bound that is chosen" if noise.scale is None else f"{noise.scale:,.6g}"
+            half = "" if noise.half_width is None else six(noise.half_width)
+            size = "by the bound that is chosen" if noise.scale is None else six(noise.scale)
             label = (question.name, question.price.text) if index == 0 else ("", "")
             rows.append((label[0], noise.column, label[1], f"{noise.mechanism} {size}", half))
     typer.echo(aligned(rows))
@@ -285,6 +285,18 @@ class Voice:
             if isinstance(outcome, WpinqError)
             else {"event": outcome.done, "period": outcome.period, "cost": outcome.price.facts}
         )
+        self._line(event)
+
+    def note(self, text: str) -> None:
+        """What the curator may want to know while nothing went wrong."""
+        from wpinq.apps.cli.lines import say
+
+        if self.lines:
+            self._line({"event": "note", "message": text})
+        else:
+            say(text)
+
+    def _line(self, event: Mapping[str, Any]) -> None:
         at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         typer.echo(json.dumps({"at": at, "release": self.release.name, **event}))
 
@@ -328,7 +340,7 @@ def speaking(release: Release, metrics: str | None, file: Path | None, *, lines:
 
 
 @contextmanager
-def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]:
+def _door(release: Release, follower: Follower, voice: Voice, *, once: bool) -> Iterator[None]:
     """Takes records, where a release has them sent to it.
 
     Raises:
@@ -339,18 +351,16 @@ def _door(release: Release, follower: Follower, *, once: bool) -> Iterator[None]
         yield
         return
     needs("serve", "data.listen")
-    from wpinq.apps.cli.lines import say
     from wpinq.apps.serve.intake import of_release
 
     with of_release(release.file, follower.schema, follower.intake, follower.clock) as listener:
         host, port = listener.getsockname()[:2]
-        say(f"Records are taken at http://{f'[{host}]' if ':' in host else host}:{port}/, by POST of JSON.")
+        voice.note(f"Records are taken at http://{f'[{host}]' if ':' in host else host}:{port}/, by POST of JSON.")
         yield
 
 
 def followed(release: Release, voice: Voice, *, once: bool, workers: int | None = None) -> bool:
     """Follow a stream until SIGTERM or an interrupt; whether the last look went well."""
-    from wpinq.apps.cli.lines import say
     from wpinq.apps.cli.process import ending, interruptible
     from wpinq.apps.cli.stream import AGAIN
 
@@ -360,12 +370,12 @@ def followed(release: Release, voice: Voice, *, once: bool, workers: int | None 
     if voice.figures is not None:
         voice.figures.host = follower.host
     try:
-        with ending(stop), _door(release, follower, once=once):
+        with ending(stop), _door(release, follower, voice, once=once):
             while True:
                 interruptible()
                 if not began and follower.begins is not None:
                     began = True
-                    say(
+                    voice.note(
                         f"The first period is {follower.begins.name}; no earlier record will be counted"
                         " (period.first names another)."
                     )
@@ -378,7 +388,7 @@ def followed(release: Release, voice: Voice, *, once: bool, workers: int | None 
                         voice.tell(error)
                     well, last_error = False, str(error)
                 if follower.waits not in (None, waits):
-                    say(str(follower.waits))
+                    voice.note(str(follower.waits))
                 waits = follower.waits
                 if waits is None or time.monotonic() > due:
                     voice.after(well=well)

@@ -144,13 +144,12 @@ def sql(
         keyed, terms = any(statement.keys for statement in statements), Terms(cost, noise, bell, chance, call="sql")
         _insist_on_price(statements, terms, listed=groups is not None)
         if explain:
-            price = partial(
-                quoted, query, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits
-            )
+            asked: dict[str, Any] = {"epsilon": cost, "rho": bell, "mechanism": noise, "delta": chance, "keys": groups}
+            told = partial(answered, f"EXPLAIN {query}", **asked, bounds=limits)
             known = [ledger for name, collection in empty.items() for ledger in inputs[name].led(collection, amount)]
-            _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, price))
-            if keyed and groups is None and chance is not None:
-                _publishing(price(tables={**free, **empty}), chance)
+            _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, told))
+            if keyed and groups is None and chance is not None and not _waits(inputs):
+                _publishing(quoted(query, {**free, **empty}, **asked, bounds=limits), chance)
             typer.echo("".join(f"{line}\n" for line in dict.fromkeys(map(budget_line, known))), nl=False)
             return
     if keyed and groups is None and chance is None:
@@ -205,7 +204,7 @@ def _explain(
         table.insist_on_a_number()
     named = listed or terms.delta is not None or not any(statement.keys for statement in statements)
     priced = any(each.ranged or each.joined is not None or (each.numbers and named) for each in statements)
-    if terms.epsilon is not None and (terms.mechanism != "geometric" or priced):
+    if terms.epsilon is not None and (terms.mechanism != "geometric" or priced or _waits(inputs)):
         typer.echo(str(together()))
     else:
         share = divided(len(statements), epsilon=terms.epsilon, rho=terms.rho)
@@ -214,10 +213,15 @@ def _explain(
     typer.echo(protects_line(statements[0].groups._node))
 
 
-def _together(inputs: Mapping[str, Input], free: Mapping[str, Any], price: Callable[..., Quoted]) -> Answer:
+def _waits(inputs: Mapping[str, Input]) -> bool:
+    """Whether the question chooses a bound first."""
+    return any(table.auto for table in inputs.values())
+
+
+def _together(inputs: Mapping[str, Input], free: Mapping[str, Any], told: Callable[..., Answer]) -> Answer:
     """What each measurement would cost, and by how much its noise would move it, in the ledger that there is."""
     with rehearsed(inputs, epsilons=all(table.adds_epsilons for table in inputs.values())) as empty:
-        return price(tables={**free, **empty}).explained()
+        return told(tables={**free, **empty})
 
 
 def _insist_on_read(
@@ -268,7 +272,7 @@ def _keys(path: Path, statement: Statement) -> list[Any] | pl.LazyFrame:
     if path.suffix.lower() == ".parquet" or not (text := options.text_of(f"--keys {path}", path).strip()).startswith(
         "["
     ):
-        return declared(str(path), statement.schema, Path(), "--keys", statement.keys)
+        return declared(str(path), statement.schema, Path(), "--keys", statement.keys, statement.key_labels)
     try:
         groups = list(parse_bins(text, statement.schema))
     except BinError as error:

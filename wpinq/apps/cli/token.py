@@ -34,7 +34,9 @@ def make(
     file: File,
     analyst: Annotated[str, typer.Argument(help="Who gets it. Several tokens of one analyst share a cap.")],
     *,
-    data: Annotated[list[str] | None, typer.Option(help="A data set that it is for; by default all.")] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="A data set that it is for, by default all; can be given many times.")
+    ] = None,
     cap: Annotated[
         str | None, typer.Option(help="Epsilon, or rho, that may be spent of each data set.", metavar="EPSILON")
     ] = None,
@@ -59,7 +61,7 @@ def make(
         return
     wanted = data or list(config.data)
     if unknown := set(wanted) - set(config.data):
-        raise PlanError(f"--data {min(unknown)!r}: there are {', '.join(config.data)}.")
+        raise PlanError(f"--data {min(unknown)!r}: there are {', '.join(config.data)}; give --data once for each.")
     amount = None if cap is None else exact(cap, "--cap")
     chance = None if cap_delta is None else exact(cap_delta, "--cap-delta")
     if amount is None and chance is not None:

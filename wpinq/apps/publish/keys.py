@@ -9,21 +9,26 @@ import polars as pl
 
 from wpinq.core import Kind, Schema, bin_blocks, bin_frame, in_columns, parse_column
 from wpinq.errors import BinError, SourceError
+from wpinq.query.select.grouping import NAME
 from wpinq.sources.tables import arrow_schema
 
+DESCRIBED = '# {"query": '
+"""How the line begins that describes an answer that was saved."""
 
-def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, names: tuple[str, ...] = ()) -> pl.LazyFrame:
+
+def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, *names: tuple[str, ...]) -> pl.LazyFrame:
     """Read keys.
 
     A file is Parquet, of which a block at a time is held, or text with one key a line, its values separated by commas
-    as CSV has them, and nothing is NULL. A first line that names the columns is passed over.
+    as CSV has them, and nothing is NULL. A first line that names the columns, in any order, is passed over. So the
+    groups of an answer that was saved are keys: what describes it, and columns beside them, are passed over too.
 
     Args:
         keys: A file, or the keys themselves.
         schema: The columns of a key.
         home: The directory that a relative path starts from.
         call: What messages call it.
-        names: What a question calls the columns, where that is not as the schema does.
+        names: What a question and its answer call the columns, where that is not as the schema does.
 
     Returns:
         The keys as columns of the schema, in their order.
@@ -32,36 +37,43 @@ def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, names
         SourceError: The file cannot be read.
         BinError: A key does not fit the columns, or there is none.
     """
-    frame = _listed(keys, schema) if isinstance(keys, list) else _from_file(home / keys, schema, call, names)
-    if not bin_blocks(frame, schema).rows:
+    if isinstance(keys, list):
+        frame = _listed(keys, schema, call)
+    else:
+        frame = _from_file(home / keys, schema, call, (schema.names, *names))
+    if not bin_blocks(frame, schema, f"{call}: {keys}").rows:
         raise BinError(f"{call}: {'it' if isinstance(keys, list) else keys} names no group; write one a line.")
     return frame
 
 
-def _listed(keys: list[Any], schema: Schema) -> pl.LazyFrame:
-    return bin_frame([tuple(key) if isinstance(key, list) else key for key in keys], schema).lazy()
+def _listed(keys: list[Any], schema: Schema, call: str) -> pl.LazyFrame:
+    return bin_frame([tuple(key) if isinstance(key, list) else key for key in keys], schema, call).lazy()
 
 
-def _from_file(path: Path, schema: Schema, call: str, names: tuple[str, ...]) -> pl.LazyFrame:
+def _from_file(path: Path, schema: Schema, call: str, names: tuple[tuple[str, ...], ...]) -> pl.LazyFrame:
     """The keys of a file, as columns of the schema."""
-    texts = _read(path, call)
+    texts, parquet = _read(path, call), path.suffix.lower() == ".parquet"
     there = texts.collect_schema().names()
-    if there and len(there) != len(schema):
-        raise BinError(f"{call}: {path} has {_columns(len(there))}; a group of {schema} has {len(schema)}.")
     if not there:  # an empty file of text
         return bin_frame([], schema).lazy()
-    texts = texts.rename(dict(zip(there, schema.names, strict=True)))
-    if path.suffix.lower() == ".parquet":
-        return texts
-    held = texts.collect()
-    if held.height and held.row(0) in (schema.names, names):
-        held = held.slice(1)
+    first = tuple(there) if parquet else texts.head(1).collect().row(0)
+    header = next((each for each in names if set(each) <= set(first)), None)
+    if header is not None:
+        texts = texts.slice(0 if parquet else 1).select(there[first.index(name)] for name in header)
+    elif len(there) != len(schema):
+        sets = "; the last says which columns are summed over, as GROUPING of them does" * (schema.names[-1] == NAME)
+        raise BinError(f"{call}: {path} has {_columns(len(there))}; a group of {schema} has {len(schema)}{sets}.")
+    texts = texts.rename(dict(zip(texts.collect_schema().names(), schema.names, strict=True)))
+    return texts if parquet else _parsed(texts.collect(), schema, f"{call}: {path}")
+
+
+def _parsed(texts: pl.DataFrame, schema: Schema, where: str) -> pl.LazyFrame:
     columns = []
-    for text, column in zip(held.get_columns(), schema, strict=True):
+    for text, column in zip(texts.get_columns(), schema, strict=True):
         values = text if column.kind in (Kind.TEXT, Kind.ANY) else parse_column(text, column.kind)
         if values.null_count() > text.null_count():
             at = (values.is_null() & text.is_not_null()).arg_true()[0]
-            raise BinError(f"{call}: {path}: {text[at]!r} does not read as the type {column.kind.value}.")
+            raise BinError(f"{where}: {text[at]!r} does not read as the type {column.kind.value}.")
         columns.append(values.alias(column.name))
     return in_columns(columns).lazy()
 
@@ -100,7 +112,9 @@ def _read(path: Path, call: str) -> pl.LazyFrame:
             _check_types(path, call)
             pl.read_parquet_schema(path)
             return pl.scan_parquet(path)
-        return pl.read_csv(path, has_header=False, infer_schema=False, raise_if_empty=False).lazy()
+        return pl.read_csv(
+            path, has_header=False, infer_schema=False, raise_if_empty=False, comment_prefix=DESCRIBED
+        ).lazy()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SourceError(f"{call}: {path} cannot be read: {getattr(error, 'strerror', None) or 'no CSV'}.") from None
 

@@ -154,7 +154,6 @@ class Publisher:
                 continue
             why = sink.differs(edition)
             if why is None:
-                self.show()
                 delivered.append(sink.name)
             else:
                 refused.append(f"{why}; remove what it holds of {period.name}, and deliver it again.")
@@ -366,7 +365,8 @@ class Publisher:
                 f"{self.opening.shown(period)} changed"
             )  # fmt: skip
             warnings.warn(f"{period.name}: {what} since it was published; what is published stays, and nothing was"
-                          " charged.", RuntimeWarning, stacklevel=2)  # fmt: skip
+                          " charged. A correction is a release file of its own, with another sink, and run --again.",
+                          RuntimeWarning, stacklevel=2)  # fmt: skip
 
     def changed(self, record: Record, period: Period) -> bool:
         """Whether a published period has other records now, as far as they are there; nothing is written."""

@@ -118,7 +118,7 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
     keys = None
     if question.keys is not None:
         statement = query.prepare(text, tables, bounds)
-        keys = declared(question.keys, statement.schema, home, call, statement.keys)
+        keys = declared(question.keys, statement.schema, home, call, statement.keys, statement.key_labels)
         _expect(question, keys, home, call)
     if question.at_most == "auto":
         first = query.settling(text, tables, epsilon=question.epsilon, keys=keys, bounds=bounds, analyst=None)

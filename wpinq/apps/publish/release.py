@@ -211,7 +211,8 @@ class Release:
         """Deliver what was published to each sink that lacks it: one that was lost, or that was added since.
 
         It charges nothing and reads no record: the files beside the ledger are delivered. Those that are gone are
-        computed again first. What a sink has already is left as it is; killed anywhere, it is done again.
+        computed again first. What a sink has already is left as it is; the page is written where it is another. Killed
+        anywhere, it is done again.
 
         Args:
             period: Its name; by default all that were published. One that cannot be delivered stops no other.
@@ -219,6 +220,7 @@ class Release:
         Raises:
             BusyError: Another process is publishing.
             LedgerError: The register was changed or is damaged.
+            SourceError: The page cannot be written.
         """
         with self._publisher.register.locked():
             records = self._publisher.register.records().values()
@@ -230,6 +232,7 @@ class Release:
                     raise
                 except WpinqError as error:
                     yield error
+            self._publisher.show()
 
     @takes(workers=WHOLE | NOTHING)
     def follow(self, workers: int | None = None) -> Follower:

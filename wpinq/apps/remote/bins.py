@@ -40,27 +40,27 @@ def bins_of(request: Observe, schema: Schema, most: int) -> Any:
     return range(first, last + 1)
 
 
-def value(data: Any, schema: Schema) -> Any:
-    """One bin, or one group, as Python has it.
+def value(data: Any, schema: Schema, call: str = "observe") -> Any:
+    """One bin, or one group, as Python has it; `call` is what messages name.
 
     Raises:
         BinError: It is none of these columns.
     """
     if len(schema) == 1:
-        return _read(data, schema.columns[0])
+        return _read(data, schema.columns[0], call)
     if not isinstance(data, list) or len(data) != len(schema):
-        raise BinError(f"observe: a bin of {schema} is a list of {len(schema)} values.")
-    return tuple(_read(part, column) for part, column in zip(data, schema, strict=True))
+        raise BinError(f"{call}: a bin of {schema} is a list of {len(schema)} values.")
+    return tuple(_read(part, column, call) for part, column in zip(data, schema, strict=True))
 
 
-def _read(data: Any, column: Column) -> Any:
+def _read(data: Any, column: Column, call: str) -> Any:
     if isinstance(data, list) and column.kind is not Kind.ANY:
-        raise BinError(f"observe: a list does not fit; bins of {column.name!r} are {column.kind.value}.")
+        raise BinError(f"{call}: a list does not fit; bins of {column.name!r} are {column.kind.value}.")
     try:
         return cells.received(data, column.kind)
     except msgspec.ValidationError:
         hint = f"bins of column {column.name!r} are of the type {column.kind.value}, as ISO 8601 text"
-        raise BinError(f"observe: {type(data).__name__} does not fit; {hint}.") from None
+        raise BinError(f"{call}: {type(data).__name__} does not fit; {hint}.") from None
 
 
 def _insist(fits: bool, most: int) -> None:

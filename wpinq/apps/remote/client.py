@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from wpinq import Unit, users
 from wpinq.apps.remote import wire
@@ -20,6 +20,18 @@ from wpinq.protection import LIMITLESS, protect
 
 if TYPE_CHECKING:
     from wpinq.postprocess.degrees.fit import Fit
+
+
+Has = TypeVar("Has")
+OPTIONS = frozenset({"within", "rho", "mechanism", "delta", "keys", "bounds", "at_most", "name"})
+"""What `sql` takes beside epsilon."""
+
+
+class Named(dict[str, Has]):
+    """What a server has, by name; asked for another name, it says which there are."""
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise PlanError(f"[{name!r}]: there are {', '.join(self) or 'none'}.")
 
 
 def connect(url: str, token: str, *, timeout: float = 600) -> Connection:
@@ -51,20 +63,19 @@ class Connection:
     @cached_property
     def measurements(self) -> Mapping[str, RemoteMeasurement]:
         """The measurements that the curator serves, by name; observing them is free."""
-        return {
-            described.name: RemoteMeasurement(self._transport, described, None)
-            for described in self._listed.measurements
-        }
+        listed = self._listed.measurements
+        return Named({told.name: RemoteMeasurement(self._transport, told, None) for told in listed})
 
     @cached_property
     def data(self) -> Mapping[str, RemoteCollection]:
         """The data sets of which questions may be asked, by name."""
-        return {data_set.name: self._collection(data_set) for data_set in self._listed.data if data_set.questions}
+        asked = [data_set for data_set in self._listed.data if data_set.questions]
+        return Named({data_set.name: self._collection(data_set) for data_set in asked})
 
     @cached_property
     def releases(self) -> Mapping[str, RemoteRelease]:
         """The published releases that the server serves, by name; reading them is free."""
-        return {name: RemoteRelease(self._transport, name) for name in self._listed.releases}
+        return Named({name: RemoteRelease(self._transport, name) for name in self._listed.releases})
 
     @property
     def budget(self) -> list[wire.Left]:
@@ -105,8 +116,9 @@ class Connection:
         return RemoteAnswer(self._sql(query, epsilon, options, dry=False))
 
     def _sql(self, query: str, epsilon: Amount | None, options: Mapping[str, Any], *, dry: bool) -> wire.Answered:
-        if odd := set(options) - {"within", "rho", "mechanism", "delta", "keys", "bounds", "at_most", "name"}:
-            raise PlanError(f"sql({min(odd)}=...): cannot be sent to a server.")
+        if odd := sorted(set(options) - OPTIONS):
+            told = "quote_sql(...) tells the price" if odd[0] == "dry" else f"there are {', '.join(sorted(OPTIONS))}"
+            raise PlanError(f"sql({odd[0]}=...): cannot be sent to a server; {told}.")
         amounts = {"epsilon": epsilon, **{name: options.get(name) for name in ("within", "rho", "delta")}}
         body = {name: str(exact(amount, f"sql({name}=...)")) for name, amount in amounts.items() if amount is not None}
         body |= {"mechanism": options["mechanism"]} if options.get("mechanism") is not None else {}

@@ -131,7 +131,7 @@ def quote_sql(
             bounds |= data_set.file.bounds
     bounds |= body.bounds
     given = body.keys
-    keys = None if given is None else WrittenKeys(lambda schema: [value(key, schema) for key in given])
+    keys = None if given is None else WrittenKeys(lambda schema: [value(key, schema, "sql(keys=...)") for key in given])
     return quoted(
         body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, mechanism=body.mechanism,
         rho=body.rho, delta=body.delta, keys=keys, bounds=bounds, name=body.name, analyst=grant.analyst,

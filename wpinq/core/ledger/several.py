@@ -118,12 +118,14 @@ def charge_all(
         for ledger, pin in pins:
             if ledger._store.key in transactions:  # else nothing is charged to it now, and nothing is pinned
                 transactions[ledger._store.key].pin(pin)
-        for ledger, charge in merged(requests):
+        every = merged(requests)
+        for place, (ledger, charge) in enumerate(every):
             transaction = transactions[ledger._store.key]
             try:
                 charged[_charge_key(ledger, charge)] = transaction.charge(charge)
             except BudgetError as error:
-                raise _together(error, charge, transaction.before, transaction.accountant) from None
+                later = [one for other, one in every[place + 1 :] if other._store.key == ledger._store.key]
+                raise _together(error, charge, later, transaction.before, transaction.accountant) from None
         for ledger, change in changes:
             transactions[ledger._store.key].change(change)
         for transaction in transactions.values():
@@ -157,19 +159,30 @@ def _price(accountant: Accountant, charges: Iterable[Charge]) -> Price:
     )  # fmt: skip
 
 
-def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Accountant) -> BudgetError:
+def _together(
+    error: BudgetError, charge: Charge, later: Iterable[Charge], before: Accountant, staged: Accountant
+) -> BudgetError:
     """The same refusal, where others were to be charged with it: what all cost, beside what is left before any of them.
 
     Args:
         error: The refusal of the one that did not fit beside the others.
         charge: What it asked.
+        later: What was to be charged after it.
         before: The accountant without the charges.
-        staged: The accountant with the other charges.
+        staged: The accountant with the charges before it.
     """
-    promise, spent, after = before.promise, before.spent, staged.spent.including(charge.costs)
-    alone = (spent.epsilon, spent.delta, spent.divergence) == (
+    new = [charge, *(one for one in later if one.key not in before.charges)]
+    promise, spent, after = before.promise, before.spent, staged.spent.including(
+        cost for one in new for cost in one.costs)  # fmt: skip
+    alone = len(new) == 1 and (spent.epsilon, spent.delta, spent.divergence) == (
         staged.spent.epsilon, staged.spent.delta, staged.spent.divergence)  # fmt: skip
-    if alone or promise.holds(after):
+    if alone:
+        return error
+    if promise.holds(after):  # a cap does not, or delta
+        try:
+            before._admit(charge, after)
+        except BudgetError as all_of_it:
+            return all_of_it
         return error
     whole, left = after.since(spent), promise.rho_left(spent) if after.only_gaussian(spent) else before.left
     asks = promise.asks(after, spent)

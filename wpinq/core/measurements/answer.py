@@ -116,8 +116,8 @@ class About:
             if choice is not None and choice.asked:
                 paid[book] += choice.epsilon
         for query in {query.question: query for query in self.charged}.values():
-            for book, shares in by_ledger(query.quote.sensitivities).items():
-                paid[book] += query.epsilon * sum(shares)
+            for book, epsilon in query.quote.paid.items():
+                paid[book] += epsilon
         return max(paid.values(), default=Fraction(0))
 
 

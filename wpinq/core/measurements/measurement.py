@@ -238,7 +238,7 @@ class Measurement(ChargedQuery):
             raise PlanError(f"release: {self.times.unreleased}.")
         least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
         if keys is not None:
-            return self._table(bin_blocks(keys, self.node.schema), least, Fraction(0))
+            return self._table(bin_blocks(keys, self.node.schema, "release(keys=...)"), least, Fraction(0))
         from wpinq.core.pricing.threshold import delta_of, private_threshold
         from wpinq.core.runs.key_recovery import names_of
 

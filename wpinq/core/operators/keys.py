@@ -153,8 +153,12 @@ def both_keyed(
     if ours is None or theirs is None:
         raise PlanError(f"{call}: name the key of both sides, on='user' or left=..., right=....")
     (first, second), _ = common_resolution(nodes)
-    first, left_keys = keyed(first, ours, f"{call}({'on' if left is None else 'left'}=...)")
-    second, right_keys = keyed(second, theirs, f"{call}({'on' if right is None else 'right'}=...)")
+    try:
+        first, left_keys = keyed(first, ours, f"{call}({'on' if left is None else 'left'}=...)")
+        second, right_keys = keyed(second, theirs, f"{call}({'on' if right is None else 'right'}=...)")
+    except PlanError as error:
+        hint = " Keys of different names are given as left= and right=." if on is not None else ""
+        raise PlanError(f"{error}{hint}") from None
     if len(left_keys) != len(right_keys):
         raise PlanError(f"{call}: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
     for left_owner, right_owner in owners_met(first, second, left_keys, right_keys):

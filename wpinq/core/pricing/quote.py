@@ -22,7 +22,7 @@ from wpinq.core.ledger import Charge, Cost, Price, Request, merged, price_all, w
 from wpinq.core.noise import FORMAT, Mechanism, is_gaussian
 from wpinq.core.plan.node import Node, holding, steps
 from wpinq.core.plan.phrase import phrase, shortened
-from wpinq.core.plan.stability import Survey
+from wpinq.core.plan.stability import Survey, by_ledger
 from wpinq.core.pricing.privacy_cost import Payment, costs_at_once, gaussian_costs, moved_squared
 from wpinq.core.pricing.sensitivity import ledger_sensitivities
 from wpinq.core.records import values
@@ -97,6 +97,12 @@ class Quote(Generic[C_co]):
         """What it costs, with the name of its noise."""
         delta = self.delta if self.gaussian and self.epsilon else Fraction(0)
         return Payment(getattr(self.mechanism, "name", ""), self.epsilon, self.rho, delta)
+
+    @property
+    def paid(self) -> dict[str, Fraction]:
+        """The epsilon that it costs who is in all tables of a ledger, by ledger; of Gaussian noise it is of all."""
+        shares = by_ledger(self.sensitivities)
+        return {book: self.epsilon * (1 if self.gaussian else sum(each)) for book, each in shares.items()}
 
     @property
     def gaussian(self) -> bool:

@@ -10,6 +10,7 @@ Many bins are read from a lazy frame in blocks, and never held together. A block
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -35,17 +36,26 @@ SIMPLE = frozenset([Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TEXT, Kind.BYTES, Kind
 """Kinds of which a column holds whatever value can be encoded."""
 
 
-def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
+def bin_frame(bins: Any, schema: Schema, call: str = "") -> pl.DataFrame:
     """Read bins as columns.
 
     Args:
         bins: Values, or tuples of values where the collection has several columns: any iterable, a range, a NumPy
             array, a Polars series or frame, an Arrow table.
         schema: The columns of the collection.
+        call: What messages name, where it is no observation that takes them.
 
     Raises:
         BinError: A bin has another type, or another number of values, than the collection's records.
     """
+    try:
+        return _framed(bins, schema)
+    except BinError as error:
+        told = str(error)
+        raise BinError(re.sub(r"^observe(_many\(bins\))?: ", f"{call}: ", told) if call else told) from None
+
+
+def _framed(bins: Any, schema: Schema) -> pl.DataFrame:
     if type(bins).__module__.partition(".")[0] == "pyarrow" and hasattr(bins, "schema"):
         bins = pl.DataFrame(pl.from_arrow(bins))
     if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable) or getattr(bins, "ndim", 1) == 0:
@@ -195,7 +205,7 @@ def plain(schema: Schema) -> bool:
     return all(column.kind in HELD for column in schema)
 
 
-def bin_blocks(bins: Any, schema: Schema) -> Blocks:
+def bin_blocks(bins: Any, schema: Schema, call: str = "") -> Blocks:
     """Read bins as `bin_frame` does; a lazy frame of plain types (text, integers, booleans, bytes) block by block.
 
     What it holds must stay as it is, as the bytes of a file do that nobody writes to: it is read each time that it is
@@ -206,11 +216,11 @@ def bin_blocks(bins: Any, schema: Schema) -> Blocks:
         SourceError: A lazy frame cannot be read.
     """
     if not isinstance(bins, pl.LazyFrame):
-        return in_blocks(bin_frame(bins, schema))
+        return in_blocks(bin_frame(bins, schema, call))
     try:
         types = bins.collect_schema()
         if len(types) != len(schema) or not all(map(held_as, types.dtypes(), schema)):
-            return in_blocks(bin_frame(bins.collect(), schema))
+            return in_blocks(bin_frame(bins.collect(), schema, call))
         rows = int(bins.select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise _unreadable(error) from None

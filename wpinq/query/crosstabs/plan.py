@@ -193,7 +193,7 @@ class TablePlan:
             "",
             *_lines("table", plan["tables"], {"95% within": lambda row: f"{row['95%']:,}"}),
             "",
-            f"All of it costs one unit {plan['cost']}; nothing is charged before measure().",
+            f"All of it costs one unit {plan['cost']}; nothing was charged yet.",
         ])  # fmt: skip
 
 

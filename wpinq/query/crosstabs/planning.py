@@ -92,7 +92,7 @@ def plan_tables(
     sex        2                          2.35           5
     age        3                          1.92           5
     <BLANKLINE>
-    All of it costs one unit epsilon 1; nothing is charged before measure().
+    All of it costs one unit epsilon 1; nothing was charged yet.
     """
     if aim not in AIMS:
         raise PlanError(f"{CALL}(aim={aim!r}): write {', '.join(map(repr, AIMS[:-1]))} or {AIMS[-1]!r}.")

@@ -18,6 +18,7 @@ from wpinq.errors import PlanError
 from wpinq.query.select.derived import CALL
 
 if TYPE_CHECKING:
+    import polars as pl
     from sqlglot import exp
 
 MOST = 64
@@ -57,6 +58,25 @@ def sets_of(clause: Any, key: Callable[[Any], Any]) -> tuple[list[Any], list[fro
 def missing(keys: Sequence[Any], chosen: Iterable[Any]) -> int:
     """The number of a set: a bit for each key that it lacks, from the left."""
     return sum((key not in chosen) << (len(keys) - 1 - index) for index, key in enumerate(keys))
+
+
+def insist_on_sets(keys: pl.DataFrame, sets: Sequence[int]) -> None:
+    """Refuse keys that are in no set: they would be shown as groups in which nobody is.
+
+    Raises:
+        PlanError: The last value of a key is the number of no set, or a column that its set lacks is not NULL.
+    """
+    *columns, numbers = keys.get_columns()
+    wrong = ~numbers.is_in(list(sets)).fill_null(False)
+    for index, column in enumerate(columns):
+        wrong |= column.is_not_null() & (numbers // (1 << (len(columns) - 1 - index)) % 2 == 1)
+    if wrong.any():
+        row = ", ".join("NULL" if value is None else str(value) for value in keys.filter(wrong).row(0))
+        names = ", ".join(column.name for column in columns)
+        raise PlanError(
+            f"{CALL}(keys=...): ({row}) is no group of the query: a key ends in GROUPING({names}), here one of"
+            f" {', '.join(map(str, sorted(sets)))}, and a column that is summed over is NULL."
+        )
 
 
 def grouping(node: Any, keys: Sequence[Any], column: exp.Expression) -> exp.Expression:

@@ -14,6 +14,7 @@ from wpinq.core.functions.sql.terms import shown
 from wpinq.core.functions.tree import none_null
 from wpinq.core.operators.join_rows import JoinRows
 from wpinq.core.operators.keys import owners_met
+from wpinq.core.plan.node import sources
 from wpinq.errors import PlanError
 from wpinq.query.select.derived import CALL
 
@@ -21,6 +22,11 @@ WHY = (
     "joins two protected tables, and one record could be in any number of rows. Join ON the column of the people that "
     "both protect with unit=wpinq.users(COLUMN, at_most=...), of people in one period on the column of the time too, "
     "and as many others as you like; or weigh pairs, with collection.join in Python, and give the result as a table"
+)
+
+UNBOUNDED = (
+    "joins protected tables, and {0!r} keeps any number of records of each person; at_most='auto' chooses none for a "
+    "join. Give a number: at_most={{{0!r}: 10}}, on a command line --at-most"
 )
 
 
@@ -121,7 +127,9 @@ def paired(
         ours, how = (ours, "left") if outer else (ours.filter(known[0]), "inner")
         rows = ours.join_rows(theirs.filter(known[1]), left=left, right=right, how=how)
     except PlanError as error:
-        raise PlanError(f"{CALL}: {shown(join)} {WHY}.") from error
+        many = [data for side in (ours, theirs) for data in sources(side._node) if data.unit.whole]
+        why = UNBOUNDED.format(many[0].name) if many else WHY
+        raise PlanError(f"{CALL}: {shown(join)} {why}.") from error
     assert isinstance(rows._node, JoinRows)  # noqa: S101  what `join_rows` makes without a result
     names = {column.name: name for name, (side, column) in rows._node.places.items() if side == 1}
     return rows, names if outer else {**names, **{right_key: left_key for left_key, right_key in keys}}

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from wpinq.html.numbers import six
+
 BLUE, SKY = "#0072b2", "#56b4e9"
 """Colours where no style sheet says others."""
 DOTS = 60
@@ -60,7 +62,7 @@ def number(value: float | None) -> str:
     """
     if value is None:
         return ""
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
+    return f"{value:,.0f}" if float(value).is_integer() else six(value)
 
 
 def measured(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:

@@ -150,7 +150,7 @@ def feeds(title: str, latest: Published) -> dict[str, bytes]:
         tables[name] = {"rows": whole, "columns": rows.columns, "data": rows.rows()}
         keys = latest.keys(name, frame, ends)
         for row in rows.iter_rows(named=True):
-            group = ", ".join(str(row[key]) for key in keys)
+            group = ", ".join("none" if row[key] is None else str(row[key]) for key in keys)
             lines += [(latest.name, name, group, column, row[column], row[low], row[high])
                       for column, (low, high) in ends.items()]  # fmt: skip
     content = {

@@ -14,6 +14,7 @@ from wpinq.apps.publish.price import Price
 from wpinq.core import GAUSSIAN
 from wpinq.exact import decimal
 from wpinq.html import parts
+from wpinq.html.numbers import six
 
 PROTECTED = """\
 Whoever sees everything that is published, and knows all records but those of one privacy unit, learns little about that
@@ -101,12 +102,12 @@ def _question(question: Mapping[str, Any], files: Mapping[str, str], tables: Map
     yield ""
     rows = [("cost", Price.read(question).text), ("groups", question["groups"])]
     for noise in question["noise"]:
-        half = "" if noise["half width"] is None else f"; moves it by at most {noise['half width']:,.6g} in 95%"
+        half = "" if noise["half width"] is None else f"; moves it by at most {six(noise['half width'])} in 95%"
         rows.append((f"noise of {noise['column']}", f"{law(noise)}{half}"))
     for name, table in question["tables"].items():
         rows.append((f"rows of {name}", f"{table['rows']:,}"))
         if table["threshold"] is not None:
-            rows.append(("left out", f"groups whose noisy count is below {table['threshold']:,.6g}"))
+            rows.append(("left out", f"groups whose noisy count is below {six(table['threshold'])}"))
         rows += [("beside noise", clause) for clause in table["beside noise"]]
     yield from _table(("", ""), rows)
     for sentence in question["left out"]:
@@ -165,7 +166,7 @@ def _table(head: tuple[str, str], rows: Sequence[tuple[str, str]]) -> list[str]:
 def law(noise: Mapping[str, Any]) -> str:
     """A mechanism with its parameter; that of Gaussian noise is its standard deviation."""
     what = "standard deviation" if noise["mechanism"] == GAUSSIAN else "scale"
-    size = "by the bound that was chosen" if noise["scale"] is None else f"{noise['scale']:,.6g}"
+    size = "by the bound that was chosen" if noise["scale"] is None else six(noise["scale"])
     return f"{noise['mechanism']}, {what} {size}"
 
 

@@ -147,7 +147,10 @@ def span(text: str, every: Every) -> tuple[Period, Period]:
     ['2026-02-27', '2026-02-28', '2026-03-01']
     """
     begin, dots, end = text.partition("..")
-    first = Period.parse(begin, every)
+    try:
+        first = Period.parse(begin, every)
+    except PlanError as error:
+        raise error if dots else PlanError(f"{error} A range is FIRST..LAST, with two dots.") from None
     last = Period.parse(end, every) if dots else first
     if last < first:
         raise PlanError(f"period {text[:80]!r}: ends before it begins.")

@@ -41,8 +41,9 @@ FORKED = (
     " Put back the ledger and its head from the same moment, the newest that there is."
 )
 EDITED = (
-    "its rows do not fit its secret: it was edited or damaged, or the secret (PATH.secret, secret= or WPINQ_SECRET)"
-    " is not the one it was made with. Put back the right secret, or the newest copy of the ledger and its head."
+    "its rows do not fit its secret: it was edited or damaged, or the secret (PATH.secret, secret=, or that of"
+    " WPINQ_SECRET, WPINQ_SECRET_FILE or WPINQ_SECRET_COMMAND, if one is set) is not the one it was made with."
+    " Put back the right secret, or the newest copy of the ledger and its head."
 )
 
 

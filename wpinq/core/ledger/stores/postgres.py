@@ -47,9 +47,9 @@ _GONE = (
     " database. To forget what was spent and begin anew, remove {path} too."
 )
 _UNSECURED = (
-    "a ledger in a database is given its secret, which is never kept beside it. Make one with `openssl rand -hex 32`,"
-    " keep it where only this user can read it, and give it by WPINQ_SECRET_COMMAND (a command that prints it),"
-    " WPINQ_SECRET, WPINQ_SECRET_FILE or secret=."
+    "a ledger in a database is given its secret, which is never kept beside it. Make text with `openssl rand -hex 32`"
+    " for WPINQ_SECRET, or for a command WPINQ_SECRET_COMMAND that prints it; or a file that only this user can read"
+    " with `openssl rand -out FILE 32`, for WPINQ_SECRET_FILE; or give secret=."
 )
 _BETWEEN = "another client wrote to it between two steps of one act; ask again."
 _BEHIND = "its head is behind its rows, which are written together: it was edited. " + server.PUT_BACK
@@ -189,7 +189,7 @@ class PostgresPages:
         query = f"SELECT format, number, turn, code, mac FROM {self._schema}.head FOR UPDATE"  # noqa: S608  a name of ours
         found = self._connection.execute(query).fetchall()
         if len(found) != 1:
-            raise RefusedError(f"it has not one head; {server.PUT_BACK}")
+            raise RefusedError(f"it has not one head. {server.PUT_BACK}")
         form, *values = found[0]
         if form != FORMAT:
             raise RefusedError("it was written by another version of wpinq; use that version.")
@@ -275,7 +275,7 @@ class PostgresPages:
             " WHERE number = %s AND turn = %s AND code = %s AND mac = %s", [*_values(head), *_values(self._head)],
         )  # fmt: skip
         if done.rowcount != 1:
-            raise RefusedError(f"its head could not be replaced; {server.PUT_BACK}")
+            raise RefusedError(f"its head could not be replaced. {server.PUT_BACK}")
         self._head, self._open = head, False
         _commit(self._connection)
         self._anchor.keep(head)

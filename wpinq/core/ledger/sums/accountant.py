@@ -21,6 +21,11 @@ from wpinq.core.ledger.versions import CONTENT, version_label
 from wpinq.errors import BudgetError
 from wpinq.exact import decimal
 
+OTHERS = "others"
+TOLD = 8
+"""How many of the questions that were paid a refusal names, those that cost the most."""
+WIDE = 80
+"""How many letters of each."""
 MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked", "lost", "delta_caps",
         "failed")  # fmt: skip
 SCALARS = ("identity", "name", "unit", "promise", "last", "since")
@@ -366,7 +371,14 @@ class Accountant:
     ) -> BudgetError:
         """The error of a charge that does not fit: `what` is what a curator could raise, where that helps."""
         spent = self.spent_on(charge.analyst)
-        lines = ";".join(f"\n  {decimal(amount):>10}  {label}" for label, amount in spent) or " nothing"
+        own = [each for each in spent if what != "cap" or each[0] != OTHERS]  # a cap holds what its analyst spends
+        most = sorted(own, key=lambda each: -each[1])[:TOLD]
+        told = [(decimal(amount), label if len(label) <= WIDE else f"{label[: WIDE - 3]}...")
+                for label, amount in own if (label, amount) in most]  # fmt: skip
+        if len(own) > len(most):
+            told.append((decimal(sum((amount for _, amount in own), ZERO) - sum((amount for _, amount in most), ZERO)),
+                         f"{len(own) - len(most)} more"))  # fmt: skip
+        lines = ";".join(f"\n  {amount:>10}  {label}" for amount, label in told) or " nothing"
         kind = "" if self.promise.accounting == PURE else f", as {self.promise.kind}"
         do = f" Ask for less, or let the curator raise the {what}." if what else ""
         message = f"{charge.label}: {why}; nothing was charged.{do} Spent so far{kind}:{lines}"
@@ -376,6 +388,6 @@ class Accountant:
         """What was spent, by name of the measurement; for one analyst, the sum of all others has no names."""
         sums: dict[str, Fraction] = {}
         for (who, label), epsilon in self.labels.items():
-            name = label if analyst is None or who == analyst else "others"
+            name = label if analyst is None or who == analyst else OTHERS
             sums[name] = sums.get(name, ZERO) + epsilon
         return tuple(sums.items())

@@ -130,7 +130,7 @@ def test_degrees_spend_rho(wpinq, views, tmp_path):
     assert first.code == 0
     assert "Gaussian noise of standard deviation 2, for rho 0.125 in all." in first.out
     told = json.loads((tmp_path / "d.json").read_text())
-    assert (told["rho"], told["mechanism"], "epsilon" in told) == (0.125, "gaussian", False)
+    assert (told["cost"], told["mechanism"]) == ({"rho": 0.125, "delta": 0}, "gaussian")
     assert Ledger.existing(tmp_path / "l").divergence == library.exact.exact("1/8", "")
     assert wpinq(*asked, "--rho", "1/8").code == 0
     assert wpinq("ledger", "raise", tmp_path / "l", "1").code == 0

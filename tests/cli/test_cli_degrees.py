@@ -186,7 +186,7 @@ def test_nothing_is_charged_when_more_is_asked_than_is_left(wpinq, views, tmp_pa
     line = wpinq(
         "degrees", views, "--of", "page", "--budget", "1", "--ledger", ledger, "--split", "1/2", "--json", out
     ).refused()
-    assert "costs epsilon 0.5, 0 is left" in line
+    assert "costs epsilon 1 with what is charged beside it, 0 is left" in line
     assert "0.25 degrees of page: cdf" in line  # what was spent on what
     assert (remaining(ledger), out.read_bytes()) == (0, before)
 

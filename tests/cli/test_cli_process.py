@@ -59,7 +59,7 @@ def test_another_process_gives_the_same_answers_for_the_same_charge(views, tmp_p
         done = run("degrees", views, "--of", "page", "--budget", "0.2", "--ledger", ledger, "--json", out)
         assert (done.returncode, done.stderr) == (0, "")
     assert outs[0].read_bytes() == outs[1].read_bytes()
-    assert json.loads(outs[0].read_text())["epsilon"] == 0.2
+    assert json.loads(outs[0].read_text())["cost"]["epsilon"] == 0.2
     assert remaining(ledger) == 0
 
 

@@ -427,3 +427,21 @@ def test_a_fit_is_saved_as_it_says_of_itself(tmp_path):
     assert saved["protects"] == "one record"
     with pytest.raises(wpinq.SourceError, match=r"must end in one of \.json"):
         fit.save(tmp_path / "fit.csv")
+
+
+def test_no_number_of_a_fit_passes_the_bound_on_what_an_item_can_have(tmp_path):
+    """A person of whom 4 records are kept was said to have 20, since noise is wider than that."""
+    rows = [(f"u{i}", f"p{j}") for i in range(300) for j in range(i % 9)]
+    for at, seed in enumerate(range(3)):
+        views = wpinq.protect(rows, budget=9, columns={"user": str, "page": str}, unit=wpinq.users("user", at_most=4),
+                              secret=wpinq.Secret(bytes([seed] * 32)))  # fmt: skip
+        fit = wpinq.degrees.release(views.map("user"), epsilon="0.2")
+        drawn = fit.draw(seed=at)
+        assert fit.about["cut"] == 4
+        assert max(fit.largest, fit.quantile(1), drawn.largest, int(fit.sequence.max())) <= 4
+        assert max(len(fit.cdf), len(drawn.cdf), len(fit.frequencies()), *map(len, fit.band())) <= 4
+        assert conjugate(fit.cdf).tolist() == fit.sequence.tolist()
+        assert max(fit.interval("largest")[1], fit.interval(0.99)[1], int(fit.band(of="sequence")[1].max())) <= 4
+        assert fit.interval("records")[1] > 300
+        fit.plot(tmp_path / "fit.png")
+        assert len(fit.noisy_cdf) > 4, "what was released is shown as it is"

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 """The usual probability of an interval and of a band."""
+MOST = 2**62
+"""More records than any item has."""
 NUMBERS: tuple[Literal["distinct", "records", "largest"], ...] = ("distinct", "records", "largest")
 """What a fit says in one number each."""
 
@@ -43,6 +45,9 @@ class Fit:
     of the released bins that tell it, which noise moves neither way, kept between the posterior's quartiles; so
     `sequence` may be a little longer than `distinct`, and its sum may differ from `records`. The total of two curves is
     that of `sequence`. A path has no posterior; there all three are the path's.
+
+    Where the bound on contributions says how many records an item can have, which is public, what noise shows beyond is
+    cut: no curve, band or number passes it.
 
     Attributes:
         cdf: Entry k - 1 is the number of items of multiplicity at least k. Nonincreasing, above zero.
@@ -58,6 +63,20 @@ class Fit:
     evidence: Evidence
     method: str
     about: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name, curve in zip(("cdf", "sequence"), self._cut(self.cdf, self.sequence), strict=True):
+            object.__setattr__(self, name, curve)
+
+    @property
+    def _most(self) -> int:
+        """The largest multiplicity that an item can have."""
+        cut = None if self.about is None else self.about["cut"]
+        return MOST if cut is None else math.floor(cut)
+
+    def _cut(self, columns: Ints, rows: Ints) -> tuple[Ints, Ints]:
+        """Columns and rows of a staircase, without what no item can have."""
+        return columns[: self._most], np.minimum(rows, self._most)
 
     @property
     def noisy_cdf(self) -> npt.NDArray[Any]:
@@ -95,9 +114,9 @@ class Fit:
         fitted = summary(self.sequence)
         if self.method != "posterior":
             return fitted
-        low, high = (summary(rows) for _, rows in self.evidence.staircases((0.25, 0.75)))
+        low, high = (summary(self._cut(*stair)[1]) for stair in self.evidence.staircases((0.25, 0.75)))
         sums = {name: min(max(round(item), low[name]), high[name]) for name, item in self.evidence.sums().items()}
-        return {**fitted, **sums}
+        return {**fitted, **sums, "largest": min(sums["largest"], self._most)}
 
     def quantile(self, q: float) -> int:
         """Return the least multiplicity that at least the share `q` of the items do not exceed, 0 without items.
@@ -161,7 +180,8 @@ class Fit:
                 raise PlanError(f"fit.interval({of!r}): expected 'distinct', 'largest', 'records' or a share.")
             value, noise = getattr(self.evidence, of)()
             width, guess = half_width(noise, level), getattr(self, of)
-            return max(min(math.floor(value - width), guess), 0), max(math.ceil(value + width), guess)
+            most = self._most if of == "largest" else MOST
+            return max(min(math.floor(value - width), guess), 0), min(max(math.ceil(value + width), guess), most)
         self.quantile(of)
         low, high = self._band((1 + level) / 2, rows=True)
         (fewest, most), answers = (int(np.count_nonzero(item)) for item in (low, high)), []
@@ -181,7 +201,7 @@ class Fit:
         Raises:
             PlanError: The prior is smooth.
         """
-        heights = self.evidence.expected()
+        heights = self.evidence.expected()[: self._most]
         return np.asarray(-np.diff(heights, append=0.0))
 
     def draw(self, seed: int | np.random.Generator | None = None) -> Fit:
@@ -203,7 +223,8 @@ class Fit:
         return Fit(heights, lengths, self.evidence, "draw", self.about)
 
     def _band(self, level: float, rows: bool) -> tuple[Ints, Ints]:
-        low, high = (stair[int(rows)] for stair in self.evidence.staircases(((1 - level) / 2, (1 + level) / 2)))
+        stairs = self.evidence.staircases(((1 - level) / 2, (1 + level) / 2))
+        low, high = (self._cut(*stair)[int(rows)] for stair in stairs)
         return np.pad(low, (0, len(high) - len(low))), high
 
     def content(self) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def texts(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]], 
     for column in cells.head(most).get_columns():
         low, high = ends.get(column.name, (None, None))
         if low is None or high is None:
-            columns.append([_plain(column.name), *("NULL" if cell is None else _plain(str(cell)) for cell in column)])
+            columns.append([_plain(column.name), *map(_exact, column)])
             continue
         columns.append([_plain(column.name), *(within(*row) for row in zip(column, low, high, strict=False))])
     return [list(row) for row in zip(*columns, strict=True)]
@@ -228,6 +228,17 @@ def within(value: Any, low: float, high: float) -> str:
 def _digits(number: float) -> str:
     """A number with a comma between thousands."""
     return f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
+
+
+def _exact(cell: Any) -> str:
+    """A value that has no noise.
+
+    >>> _exact(1 / 3), _exact(20.0), _exact(None), _exact("a")
+    ('0.3333333333', '20', 'NULL', 'a')
+    """
+    if cell is None:
+        return "NULL"
+    return f"{cell:.10g}" if isinstance(cell, float) else _plain(str(cell))
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ nothing is lost; a record inside a column becomes a tuple. A column without a ty
 **Decimals** are whole numbers where the type has no places, else the nearest doubles. A double that is nearest to a
 decimal of at most 15 digits is that of no other one, and prints as the decimal: 0.07 is what a query writes as 0.07.
 Arrow's own cast multiplies by a rounded power of ten, and gives the double beside the nearest one for an eighth of all
-prices. Longer decimals may share a double; read them as text to keep all digits.
+prices. Longer decimals may share a double; read them as text to keep all digits, or as whole numbers, which are exact.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_t
 from wpinq.core.records.text import parse_column, series, valid_text
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     import pyarrow as pa
 
 #: What a declared type may make of a column; a text may become anything.
@@ -125,8 +127,10 @@ def column(array: pa.Array, column: Column) -> pl.Series:
         return (_unsigned(array) if pa.types.is_uint64(type_) else _codes(array)).alias(column.name)
     if pa.types.is_decimal(type_) and kind is Kind.TEXT:
         return series(array.cast(pa.large_string()), column.name)
+    if pa.types.is_decimal(type_) and kind is Kind.INT:
+        return whole_decimals(array).alias(column.name)
     if pa.types.is_decimal(type_):
-        return declared(decimal_numbers(array).alias(column.name), native, kind)
+        return decimal_numbers(array).alias(column.name)
     if pa.types.is_uint64(type_):
         return series(array, column.name).cast(polars_type(kind), strict=False)
     if (
@@ -258,19 +262,28 @@ def decimal_kind(type_: pa.DataType) -> Kind:
     return Kind.INT if type_.scale == 0 and type_.precision <= WHOLE else Kind.FLOAT
 
 
+def whole_decimals(array: pa.Array) -> pl.Series:
+    """An array of decimals of 128 or 256 bits as integers; what is none of 64 bits is null."""
+    if array.type.bit_width != 128 or array.type.scale != 0:
+        return pl.Series([_whole(number) for number in array.to_pylist()], dtype=pl.Int64)
+    low, high = _words(array)
+    fit = array.is_valid().to_numpy(zero_copy_only=False) & (high == low >> 63)
+    return pl.Series(low).set(pl.Series(~fit), None)
+
+
+def _whole(number: Decimal | None) -> int | None:
+    whole = None if number is None else int(number)
+    return whole if whole is not None and whole == number and -(2**63) <= whole < 2**63 else None
+
+
 def decimal_numbers(array: pa.Array) -> pl.Series:
-    """An array of decimals of 128 or 256 bits as a column of its kind."""
+    """An array of decimals of 128 or 256 bits as the nearest doubles."""
     type_ = array.type
-    native = decimal_kind(type_)
     if type_.bit_width != 128 or not 0 <= type_.scale <= PLACES:
-        read = int if native is Kind.INT else float
-        return pl.Series(
-            [None if number is None else read(number) for number in array.to_pylist()], dtype=polars_type(native)
-        )
+        numbers = array.to_pylist()
+        return pl.Series([None if number is None else float(number) for number in numbers], dtype=pl.Float64)
     low, high = _words(array)
     held = pl.Series(array.is_valid().to_numpy(zero_copy_only=False))
-    if native is Kind.INT:
-        return pl.Series(low).set(~held, None)
     quotients = low / 10.0**type_.scale
     far = np.flatnonzero(held.to_numpy() & ((high != low >> 63) | (np.abs(low) > EXACT)))
     if len(far):

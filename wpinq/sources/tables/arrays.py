@@ -13,6 +13,8 @@ prices. Longer decimals may share a double; read them as text to keep all digits
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +35,9 @@ CASTS = {
     (Kind.INT, Kind.FLOAT), (Kind.INT, Kind.TEXT), (Kind.FLOAT, Kind.INT), (Kind.BOOL, Kind.INT),
     (Kind.DATE, Kind.TIME), (Kind.INSTANT, Kind.TIME),
 }  # fmt: skip
+UUID = "arrow.uuid"
+VARIANT = {"metadata", "value"}
+"""The fields of a record that stands for a VARIANT."""
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -42,7 +47,7 @@ def storage(type_: pa.DataType) -> pa.DataType:
 
     while True:
         if isinstance(type_, pa.BaseExtensionType):
-            type_ = type_.storage_type
+            type_ = pa.string_view() if type_.extension_name == UUID else type_.storage_type
         elif pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
             type_ = type_.value_type
         else:
@@ -66,11 +71,25 @@ def public_kind(type_: pa.DataType) -> Kind | None:
     )
     if types.is_timestamp(type_):
         return Kind.TIME if type_.tz is None else Kind.INSTANT
-    if types.is_union(type_):
+    if types.is_union(type_) or _ambiguous(type_):
         return None
     if types.is_decimal(type_):
         return decimal_kind(type_)
     return next((kind for kind, checks in tests if any(check(type_) for check in checks)), None)
+
+
+def _ambiguous(type_: pa.DataType) -> bool:
+    """Whether it is or holds a VARIANT of Parquet, whose equal values differ in bytes, or a record of equal names."""
+    from pyarrow import types
+
+    fields = [type_.field(place) for place in range(type_.num_fields)]
+    if types.is_struct(type_):
+        names = {field.name: field.type for field in fields}
+        if len(names) < len(fields) or (
+            len(VARIANT & names.keys()) == 2 and public_kind(names["metadata"]) is Kind.BYTES
+        ):
+            return True
+    return any(_ambiguous(storage(field.type)) for field in fields)
 
 
 def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
@@ -154,12 +173,12 @@ def declared(natural: pl.Series, native: Kind | None, kind: Kind) -> pl.Series:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The values under dictionaries, runs and extensions; narrow decimals as wide ones."""
+    """The values under dictionaries, runs and extensions; narrow decimals as wide ones, UUIDs as texts."""
     import pyarrow as pa
 
     while True:
         if isinstance(array, pa.ExtensionArray):
-            array = array.storage
+            array = _uuids(array.storage) if array.type.extension_name == UUID else array.storage
         elif pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         elif pa.types.is_run_end_encoded(array.type):
@@ -170,6 +189,16 @@ def plain(array: pa.Array) -> pa.Array:
             array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
         else:
             return array
+
+
+def _uuids(array: pa.Array) -> pa.Array:
+    """The texts of UUIDs, as Python and databases write them."""
+    import pyarrow as pa
+
+    digits = series(array.cast(pa.large_binary())).bin.encode("hex")
+    ends = (0, 8, 12, 16, 20, 32)
+    parts = [digits.str.slice(start, end - start) for start, end in pairwise(ends)]
+    return reduce(lambda text, part: text + "-" + part, parts).to_arrow()
 
 
 def _natural(array: pa.Array, native: Kind | None) -> pl.Series:

@@ -24,6 +24,7 @@ TWINS = pa.StructArray.from_arrays([pa.array([1, 2]), pa.array([3, 4])], ["a", "
 ALTERED = {
     "UHUGEINT": "340282366920938463463374607431768211455::UHUGEINT", "UHUGEINT[]": "[1::UHUGEINT]",
     "TIME WITH TIME ZONE": "'01:02:03+05'::TIMETZ", "VARIANT": "1::BIGINT::VARIANT",
+    "BIT": "'0101'::BIT", "BIGNUM": "5::BIGNUM",
 }  # fmt: skip
 LACKED = {
     "Object": lambda: pl.DataFrame({"user": USERS, "x": pl.Series([object(), object()], dtype=pl.Object)}),

@@ -17,9 +17,9 @@ from wpinq.sources.tables.arrays import compatible, public_kind
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ALTERED = re.compile(r"\bUHUGEINT\b|\bTIME WITH TIME ZONE\b|\bVARIANT\b")
-"""Types of DuckDB whose values are other ones in Arrow: negative beyond 2^127, without their offset, or several that
-are one in DuckDB."""
+ALTERED = re.compile(r"\b(UHUGEINT|TIME WITH TIME ZONE|VARIANT|BIT|BIGNUM)\b")
+"""Types of DuckDB whose values are other ones in Arrow: negative beyond 2^127, without their offset, several that are
+one in DuckDB, or DuckDB's own bytes."""
 
 
 def schema_of(types: Mapping[str, pa.DataType | str | None], names: list[str], columns: Columns, where: str) -> Schema:

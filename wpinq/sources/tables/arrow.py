@@ -58,8 +58,11 @@ class TableReader(ObjectReader):
         return Steady.MEMORY if self.once or _is_fixed(self.table) else Steady.UNKNOWN
 
     def copied(self) -> TableReader | TupleReader:
-        """A pandas frame is copied; columns of a Polars frame never change, but may be put in another one's place."""
-        if _is_pandas(self.table):
+        """What stays as it is: columns of a Polars frame never change, but may be put in another one's place.
+
+        A pandas frame is copied. So is a stream, since each question is charged before it reads anything.
+        """
+        if _is_pandas(self.table) or self.once:
             return held_frames(self.batches(self.schema.names), self.schema)
         return replace(self, table=self.table.clone()) if isinstance(self.table, pl.DataFrame) else self
 

@@ -106,6 +106,16 @@ def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
     return kind is Kind.TEXT and types.is_decimal(type_)
 
 
+def rounds(type_: pa.DataType | str | None, column: Column) -> bool:
+    """Whether two values of this type may be one number in the column."""
+    from pyarrow import types
+
+    if type_ is None or isinstance(type_, str) or column.kind is not Kind.FLOAT:
+        return column.rounded
+    kept = storage(type_)
+    return column.rounded or types.is_uint64(kept) or (types.is_decimal(kept) and kept.precision > DISTINCT)
+
+
 def fits(native: Kind | None, kind: Kind) -> bool:
     """Whether every column of the one kind can be read as the other."""
     return native is kind or native is Kind.TEXT or (native, kind) in CASTS
@@ -280,6 +290,8 @@ def _unsigned(array: pa.Array) -> pl.Series:
 
 WHOLE = 18
 """Digits that 64 bits hold."""
+DISTINCT = 15
+"""Digits of decimals that are different doubles where they differ."""
 PLACES = 22
 """Powers of ten up to this are doubles."""
 EXACT = 1 << 53

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wpinq.core.records.reader import listed
@@ -12,7 +13,7 @@ from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources.files import Files, reading
 from wpinq.sources.form import Columns, check_names, chosen
-from wpinq.sources.tables.arrays import compatible, public_kind
+from wpinq.sources.tables.arrays import compatible, public_kind, rounds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +50,7 @@ def schema_of(types: Mapping[str, pa.DataType | str | None], names: list[str], c
             raise SourceError(
                 f"{where}: the column {column.name!r} is {native} and cannot be read as {column.kind.value}."
             )
-    return schema
+    return Schema(tuple(replace(column, rounded=rounds(types[column.name], column)) for column in schema))
 
 
 def _kind(type_: pa.DataType | str | None) -> Kind | None:

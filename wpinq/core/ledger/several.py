@@ -169,14 +169,19 @@ def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Ac
     promise, spent, after = before.promise, before.spent, staged.spent.including(charge.costs)
     alone = (spent.epsilon, spent.delta, spent.divergence) == (
         staged.spent.epsilon, staged.spent.delta, staged.spent.divergence)  # fmt: skip
-    if alone or promise.holds(after):
+    where = f"of data set {before.name!r}"
+    if alone or (promise.holds(after) and after.delta <= promise.failing):
         return error
+    if after.delta > promise.failing:
+        asks, left = f"costs delta {decimal(after.delta - spent.delta)}", before.left_delta
+        why = f"{asks} with what is charged beside it, {decimal(left)} is left {where}{promise.told_share}"
+        return before.refusal(charge, after.since(spent), before.left, why)
     whole, left = after.since(spent), promise.rho_left(spent) if after.only_gaussian(spent) else before.left
     asks = promise.asks(after, spent)
     if after.gaussian and not after.only_gaussian(spent):  # no epsilon is a sum of both noises
         whole, left = after.divergence - spent.divergence, promise.limit - spent.divergence
         asks = f"costs {promise.kind} {decimal(whole)}"
-    why = f"{asks} with what is charged beside it, {decimal(left)} is left of data set {before.name!r}{before.told}"
+    why = f"{asks} with what is charged beside it, {decimal(left)} is left {where}{before.told}"
     return before.refusal(charge, whole, left, why, "budget")
 
 

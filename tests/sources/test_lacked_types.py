@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import wpinq
+from wpinq.apps.publish import keys
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.check import check
@@ -104,6 +106,13 @@ def test_a_uuid_is_its_text_through_every_door(tmp_path):
             assert counted(source, [*bins, None], columns) == [1, 1, 0], name
     nested = wpinq.protect(table, budget=10**7).map(lambda inside: inside).measure(10**6)
     assert [round(nested.observe((one,))) for one in (IDS[0], texts[1])] == [1, 1]
+
+
+def test_keys_of_a_parquet_file_are_the_same_texts(tmp_path):
+    texts = [str(one) for one in IDS]
+    pq.write_table(pa.table({"id": pa.array([one.bytes for one in IDS], pa.uuid())}), tmp_path / "keys.parquet")
+    found = keys.declared("keys.parquet", Schema((Column("x", Kind.TEXT),)), tmp_path, "[question.a]")
+    assert found.collect().to_dict(as_series=False) == {"x": texts}
 
 
 def test_slices_and_dictionaries_of_uuids_are_read():

@@ -9,7 +9,7 @@ import polars as pl
 
 from wpinq.core import Kind, Schema, bin_blocks, bin_frame, in_columns, parse_column
 from wpinq.errors import BinError, SourceError
-from wpinq.sources.tables import arrow_schema
+from wpinq.sources.tables import arrays, arrow_schema
 
 
 def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, names: tuple[str, ...] = ()) -> pl.LazyFrame:
@@ -52,7 +52,7 @@ def _from_file(path: Path, schema: Schema, call: str, names: tuple[str, ...]) ->
         return bin_frame([], schema).lazy()
     texts = texts.rename(dict(zip(there, schema.names, strict=True)))
     if path.suffix.lower() == ".parquet":
-        return texts
+        return _with_uuids(texts, path, schema, there)
     held = texts.collect()
     if held.height and held.row(0) in (schema.names, names):
         held = held.slice(1)
@@ -64,6 +64,18 @@ def _from_file(path: Path, schema: Schema, call: str, names: tuple[str, ...]) ->
             raise BinError(f"{call}: {path}: {text[at]!r} does not read as the type {column.kind.value}.")
         columns.append(values.alias(column.name))
     return in_columns(columns).lazy()
+
+
+def _with_uuids(keys: pl.LazyFrame, path: Path, schema: Schema, there: list[str]) -> pl.LazyFrame:
+    """The keys of a Parquet file, with UUIDs as the texts that they are in records; Polars reads them as bytes."""
+    types = keys.collect_schema()
+    if not any(column.kind is Kind.TEXT and types[column.name] == pl.Binary for column in schema):
+        return keys
+    from pyarrow import parquet
+
+    written = parquet.read_schema(path)
+    uuids = [new for new, old in zip(schema.names, there, strict=True) if arrays.is_uuid(written.field(old).type)]
+    return keys.with_columns(map(arrays.uuid_text, uuids))
 
 
 def _columns(number: int) -> str:

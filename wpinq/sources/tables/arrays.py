@@ -13,7 +13,6 @@ prices. Longer decimals may share a double; read them as text to keep all digits
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,6 @@ CASTS = {
     (Kind.INT, Kind.FLOAT), (Kind.INT, Kind.TEXT), (Kind.FLOAT, Kind.INT), (Kind.BOOL, Kind.INT),
     (Kind.DATE, Kind.TIME), (Kind.INSTANT, Kind.TIME),
 }  # fmt: skip
-UUID = "arrow.uuid"
 VARIANT = {"metadata", "value"}
 """The fields of a record that stands for a VARIANT."""
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -47,11 +45,16 @@ def storage(type_: pa.DataType) -> pa.DataType:
 
     while True:
         if isinstance(type_, pa.BaseExtensionType):
-            type_ = pa.string_view() if type_.extension_name == UUID else type_.storage_type
+            type_ = pa.string_view() if is_uuid(type_) else type_.storage_type
         elif pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
             type_ = type_.value_type
         else:
             return type_
+
+
+def is_uuid(type_: pa.DataType) -> bool:
+    """Whether it is that of UUIDs, which are read as texts."""
+    return getattr(type_, "extension_name", None) == "arrow.uuid"
 
 
 def public_kind(type_: pa.DataType) -> Kind | None:
@@ -188,7 +191,7 @@ def plain(array: pa.Array) -> pa.Array:
 
     while True:
         if isinstance(array, pa.ExtensionArray):
-            array = _uuids(array.storage) if array.type.extension_name == UUID else array.storage
+            array = _uuids(array.storage) if is_uuid(array.type) else array.storage
         elif pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         elif pa.types.is_run_end_encoded(array.type):
@@ -202,13 +205,16 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def _uuids(array: pa.Array) -> pa.Array:
-    """The texts of UUIDs, as Python and databases write them."""
     import pyarrow as pa
 
-    digits = series(array.cast(pa.large_binary())).bin.encode("hex")
-    ends = (0, 8, 12, 16, 20, 32)
-    parts = [digits.str.slice(start, end - start) for start, end in pairwise(ends)]
-    return reduce(lambda text, part: text + "-" + part, parts).to_arrow()
+    return series(array.cast(pa.large_binary()), "uuid").to_frame().select(uuid_text("uuid")).to_series().to_arrow()
+
+
+def uuid_text(name: str) -> pl.Expr:
+    """A column of the bytes of UUIDs as texts, as Python and databases write them."""
+    digits = pl.col(name).bin.encode("hex")
+    parts = [digits.str.slice(start, end - start) for start, end in pairwise((0, 8, 12, 16, 20, 32))]
+    return pl.concat_str(parts, separator="-").alias(name)
 
 
 def _natural(array: pa.Array, native: Kind | None) -> pl.Series:

@@ -74,7 +74,7 @@ def public_kind(type_: pa.DataType) -> Kind | None:
     )
     if types.is_timestamp(type_):
         return Kind.TIME if type_.tz is None else Kind.INSTANT
-    if types.is_union(type_) or _ambiguous(type_):
+    if _ambiguous(type_):
         return None
     if types.is_decimal(type_):
         return decimal_kind(type_)
@@ -82,9 +82,11 @@ def public_kind(type_: pa.DataType) -> Kind | None:
 
 
 def _ambiguous(type_: pa.DataType) -> bool:
-    """Whether it is or holds a VARIANT of Parquet, whose equal values differ in bytes, or a record of equal names."""
+    """Whether it is or holds a union, a VARIANT of Parquet, whose equal values differ in bytes, or one name twice."""
     from pyarrow import types
 
+    if types.is_union(type_):
+        return True
     fields = [type_.field(place) for place in range(type_.num_fields)]
     if types.is_struct(type_):
         names = {field.name: field.type for field in fields}

@@ -87,7 +87,7 @@ def protect(
             (`wpinq.postgres`, `wpinq.sqlite`, `postgresql://me@host/db?table=views`, `duckdb:shop.duckdb?table=views`).
             The columns of a log of the common or combined format are host, identity, user, time, method, page,
             protocol, status, size, referrer and agent. Lines of another format are dropped: declare it by `format`.
-            What is in memory is taken as it is now: tuples and pandas frames are copied; of Polars and Arrow, write
+            What is in memory is taken as it is now: tuples, pandas and streams are copied; of Polars and Arrow, write
             into no array that they were made of. What is computed anew for each run (a LazyFrame, a DuckDB relation,
             a PostgreSQL table) is read with all its columns, and refused once it holds other records.
         budget: Epsilon that may be spent on this data set in all, exact. It may be left out where a ledger holds it.

@@ -23,7 +23,6 @@ from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Cells, FineCells, Scale
 from wpinq.aggregates.scoring import Scores
 from wpinq.core.functions.bind import bind, bind_many
-from wpinq.core.functions.covering import SHOWN
 from wpinq.core.functions.function import Function
 from wpinq.core.functions.rows import KEY, Rows, rows
 from wpinq.core.ledger import Ledger
@@ -37,6 +36,7 @@ from wpinq.core.operators.window import Window
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.unit import Unit
+from wpinq.core.records.fields import SHOWN
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.runs.key_recovery import Tap
 from wpinq.errors import WpinqError

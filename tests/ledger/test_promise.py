@@ -15,6 +15,7 @@ from wpinq.core.ledger.sums.cost import Composition, Total
 from wpinq.core.ledger.sums.privacy_filter import SHARE, Promise
 from wpinq.core.ledger.sums.renyi import limit, rate
 from wpinq.errors import BudgetError, ExactnessError, LedgerError
+from wpinq.exact import decimal
 
 DELTA = Fraction(1, 10**6)
 ORDER = Fraction(22)
@@ -382,4 +383,18 @@ def test_what_is_refused_together_is_told_as_if_nothing_were_charged(accounting,
     assert message.endswith(f"Spent so far, as {kind}: nothing")
     assert "add up to 0 of" in message
     assert caught.value.requested > caught.value.remaining
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize("accounting", ["renyi", "rho"])
+def test_delta_that_is_refused_together_is_told_as_if_nothing_were_charged(accounting):
+    ledger = of_rho() if accounting == "rho" else opened()
+    before, part = ledger.promise.failing, ledger.promise.failing * 2 / 5
+    costs = [Cost(Fraction(0), delta=part) for _ in range(3)]
+    charges = [Charge(f"{n:08x}", (cost,), "1", f"question {n}") for n, cost in enumerate(costs)]
+    with pytest.raises(BudgetError) as caught:
+        charge_all([(ledger, charge) for charge in charges])
+    message = str(caught.value)
+    assert f"costs delta {decimal(3 * part)} with what is charged beside it, {decimal(before)} is left" in message
+    assert message.endswith(": nothing")
     assert len(ledger.entries()) == 1

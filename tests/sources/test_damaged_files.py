@@ -2,6 +2,7 @@
 
 import gzip
 import sqlite3
+import struct
 from collections import Counter
 from contextlib import closing
 
@@ -168,6 +169,66 @@ def test_an_arrow_file_whose_texts_end_before_they_begin_is_damaged_and_texts_th
         ledger.unlink()
     write([0, 1 << 20, 4, 6], b"u1u2u1")
     assert uncharged(path)
+
+
+def backwards():
+    """Texts of which the second ends before it begins."""
+    places = pa.array([0, 5, 2, 6, 6], pa.int32()).buffers()[1]
+    return pa.StringArray.from_buffers(4, places, pa.py_buffer(b"abcdef"))
+
+
+def views():
+    """Texts of which the last lies in a buffer that is not there."""
+    lie = [struct.pack("<i4sii", 20, b"aaaa", place, 10**8 * place) for place in (0, 0, 0, 7)]
+    return pa.Array.from_buffers(pa.string_view(), 4, [None, pa.py_buffer(b"".join(lie)), pa.py_buffer(b"a" * 100)])
+
+
+def lists(type_, number):
+    """Lists of which the last begins far behind what they hold."""
+    places, sizes = (pa.array(one, number).buffers()[1] for one in ([0, 0, 0, 10**9], [1, 1, 1, 1]))
+    return pa.Array.from_buffers(type_(pa.int64()), 4, [None, places, sizes], children=[pa.array([1, 2])])
+
+
+DAMAGED = {
+    "views of texts": views,
+    "views of lists": lambda: lists(pa.list_view, pa.int32()),
+    "large views of lists": lambda: lists(pa.large_list_view, pa.int64()),
+    "texts of another type": lambda: pa.ExtensionArray.from_storage(pa.json_(), backwards()),
+    "texts in lists of one size": lambda: pa.FixedSizeListArray.from_arrays(backwards(), 1),
+    "texts in maps": lambda: pa.MapArray.from_arrays([0, 1, 2, 3, 4], backwards(), pa.array([1, 2, 3, 4])),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_places_of_newer_types_outside_of_their_buffers_are_refused_before_they_end_the_process(tmp_path, name):
+    batch = pa.record_batch({"user": ["a", "b", "c", "d"], "x": DAMAGED[name]()})
+    with pa.ipc.new_file(str(tmp_path / "x.arrow"), batch.schema) as file:
+        file.write_batch(batch)
+    rows = wpinq.protect(tmp_path / "x.arrow", budget=1, ledger=tmp_path / "ledger")
+    with pytest.raises(SourceError, match="or is damaged"):
+        rows.map("user").measure(1)
+    assert rows.budget.spent == 0
+
+
+WHOLE = {
+    "views": pa.array(["ann", None, "a text that is longer than twelve"], pa.string_view()),
+    "lists": pa.array([[1], None, [2, 3]], pa.list_view(pa.int64())),
+    "large lists": pa.array([["a"], None, ["b", "c"]], pa.large_list_view(pa.string_view())),
+    "maps": pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+    "sized": pa.array([["a"], None, ["b"]], pa.list_(pa.string(), 1)),
+    "runs": pa.array(["a", "a", None], pa.run_end_encoded(pa.int32(), pa.string())),
+    "uuids": pa.array([bytes(16), None, bytes(16)], pa.uuid()),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("cut", [slice(0, 3), slice(1, 3), slice(3, 3)], ids=str)
+def test_whole_columns_of_newer_types_are_no_damage(tmp_path, name, cut):
+    batch = pa.record_batch({"x": WHOLE[name][cut]})
+    with pa.ipc.new_file(str(tmp_path / "x.arrow"), batch.schema) as file:
+        file.write_batch(batch)
+    rows = wpinq.protect(tmp_path / "x.arrow", budget=10**7, ledger=tmp_path / "ledger")
+    assert round(rows.map(lambda x: 1).measure(10**6).observe(1)) == batch.num_rows
 
 
 def test_a_sqlite_file_with_a_damaged_page_is_charged_for_no_question(tmp_path):

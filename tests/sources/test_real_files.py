@@ -295,7 +295,7 @@ def test_the_command_line_reads_them_alike(tmp_path, capsys):
     spend = ["--epsilon", "60", "--delta", "1e-6", "--budget", "60", "--ledger", str(tmp_path / "l")]
     form = ["--format", NGINX, "--tz", "Europe/Amsterdam"]
     assert main(["sql", query, "--from", f"v={tmp_path}/access.log*", *form, *spend]) == 0
-    assert re.search(r"^1 +7$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^1 +7 ± 0$", capsys.readouterr().out, re.MULTILINE)
     (tmp_path / "p.csv").write_text("who;x\nann;1,5\n")
     look = ["check", str(tmp_path / "p.csv"), "--columns", "who,x:float", "--separator", ";"]
     assert main(look) == 1

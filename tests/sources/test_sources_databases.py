@@ -53,6 +53,18 @@ def execute(url):
         run("DROP SCHEMA IF EXISTS shop CASCADE", "DROP TABLE IF EXISTS views CASCADE")
 
 
+def test_a_numeric_of_postgresql_names_nobody_unless_it_is_declared(tmp_path, url, execute):
+    execute(
+        'CREATE TABLE views ("user" numeric(20, 0))',
+        "INSERT INTO views VALUES (12345678901234567890), (12345678901234567891)",
+    )
+    unit, place = wpinq.users("user", at_most=1), tmp_path / "ledger"
+    with pytest.raises(PlanError, match="two people may be one"):
+        wpinq.protect(Postgres(url, "views"), budget=10**7, unit=unit, ledger=place)
+    views = wpinq.protect(Postgres(url, "views"), budget=10**7, unit=unit, ledger=place, columns={"user": str})
+    assert round(views.map(lambda user: 1).measure(10**6).observe(1)) == 2
+
+
 @deep
 def test_what_is_computed_is_run_before_anything_is_charged(tmp_path, url, execute):
     execute(

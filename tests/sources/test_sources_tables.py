@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wpinq
 from wpinq.core.records.schema import Kind, polars_type
 from wpinq.core.records.values import encode
 from wpinq.errors import SourceError
@@ -189,6 +190,15 @@ def test_a_stream_is_read_once(frame):
     assert sum(part.height for part in reader.batches(["page"])) == 3
     with pytest.raises(SourceError, match="read only once"):
         list(reader.batches(["page"]))
+
+
+@pytest.mark.parametrize("unit", [None, wpinq.users("user", at_most=9)], ids=["records", "people"])
+@pytest.mark.parametrize("ledger", [None, "ledger"])
+def test_a_stream_that_is_protected_answers_all_that_is_charged(frame, unit, ledger, tmp_path):
+    place = ledger and tmp_path / ledger
+    views = wpinq.protect(frame.to_arrow().to_reader(), budget=10**7, unit=unit, ledger=place)
+    for name in ("first", "second"):
+        assert round(views.map(lambda page: 1).measure(10**6, name=name).observe(1)) == 3
 
 
 @pytest.mark.parametrize("shares", [1, 2, 3])

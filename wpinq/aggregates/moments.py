@@ -10,10 +10,10 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.aggregates.scale import FINE, Cells, Scale
-from wpinq.core.functions.covering import SHOWN
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Record
 from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.fields import SHOWN
 from wpinq.core.records.schema import Column, Kind, Schema
 
 

@@ -23,10 +23,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wpinq.core.functions.covering import SHOWN
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Node, Record
 from wpinq.core.records.batch import END, WEIGHT, Batch
+from wpinq.core.records.fields import SHOWN
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive

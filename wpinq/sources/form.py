@@ -81,7 +81,12 @@ def named(columns: Columns, usual: Kind, default: Sequence[str] | None, where: s
     if columns is None and default is None:
         raise SourceError(f"{where}: no header names the columns, so they need names; pass columns=('user', 'page').")
     kinds = declared(default if columns is None else columns)
-    return Schema(tuple(Column(name, kind or usual) for name, kind in kinds.items()))
+    return Schema(tuple(column(name, kind or usual, usual) for name, kind in kinds.items()))
+
+
+def column(name: str, kind: Kind, native: Kind) -> Column:
+    """A column of one kind out of values of another: as numbers, long ones are rounded. Objects are as they come."""
+    return Column(name, kind, rounded=kind is Kind.FLOAT and native not in (Kind.FLOAT, Kind.ANY))
 
 
 def chosen(known: Mapping[str, Kind], columns: Columns, where: str) -> Schema:
@@ -95,7 +100,7 @@ def chosen(known: Mapping[str, Kind], columns: Columns, where: str) -> Schema:
     if missing:
         raise SourceError(f"{where}: no column {listed(missing)}; there are {listed(known)}.")
     names = known if columns is None or isinstance(columns, Mapping) else kinds
-    return Schema(tuple(Column(name, kinds.get(name) or known[name]) for name in names))
+    return Schema(tuple(column(name, kinds.get(name) or known[name], known[name]) for name in names))
 
 
 def parse_columns(text: str | None) -> Columns:

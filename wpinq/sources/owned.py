@@ -108,11 +108,6 @@ class Owned:
         return next(state for state in (Steady.UNKNOWN, Steady.FILES, Steady.MEMORY) if state in both)
 
     @property
-    def once(self) -> bool:
-        """Whether the rows can be read once alone; owners can always be read again."""
-        return bool(getattr(self.rows, "once", False))
-
-    @property
     def lasting(self) -> bool:
         """Whether it outlives this process without a file."""
         return bool(getattr(self.rows, "lasting", False))
@@ -214,8 +209,6 @@ def through(
         raise PlanError(
             f"{call}: {key} is {kinds[0].value} and {table}.{owner_key} is {kinds[1].value}; declare one type."
         )
-    if getattr(owners, "once", False):
-        raise PlanError(f"{call}: {table!r} is a stream that can be read once alone; give a table or a file.")
     if owner in rows.schema:
         raise PlanError(
             f"{call}: {rows.name!r} has a column {owner!r} of its own, which is that of the owner in {table!r}. Name it"

@@ -8,14 +8,14 @@ When clocks are put back, an hour has one name for two.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from wpinq.core.records import canonical
 from wpinq.core.records.reader import Reader
-from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.records.schema import Kind, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Zoned:
     @property
     def schema(self) -> Schema:
         """The columns, whose instants have become times without a zone."""
-        return Schema(tuple(Column(column.name, _kind(column.kind), column.ranged) for column in self.reader.schema))
+        return Schema(tuple(replace(column, kind=_kind(column.kind)) for column in self.reader.schema))
 
     @property
     def way(self) -> tuple[object, ...]:

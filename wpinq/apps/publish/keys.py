@@ -10,7 +10,7 @@ import polars as pl
 from wpinq.core import Kind, Schema, bin_blocks, bin_frame, in_columns, parse_column
 from wpinq.errors import BinError, SourceError
 from wpinq.query.select.grouping import NAME
-from wpinq.sources.tables import arrow_schema
+from wpinq.sources.tables import arrays, arrow_schema
 
 DESCRIBED = '# {"query": '
 """How the line begins that describes an answer that was saved."""
@@ -63,8 +63,9 @@ def _from_file(path: Path, schema: Schema, call: str, names: tuple[tuple[str, ..
     elif len(there) != len(schema):
         sets = "; the last says which columns are summed over, as GROUPING of them does" * (schema.names[-1] == NAME)
         raise BinError(f"{call}: {path} has {_columns(len(there))}; a group of {schema} has {len(schema)}{sets}.")
-    texts = texts.rename(dict(zip(texts.collect_schema().names(), schema.names, strict=True)))
-    return texts if parquet else _parsed(texts.collect(), schema, f"{call}: {path}")
+    read = texts.collect_schema().names()
+    texts = texts.rename(dict(zip(read, schema.names, strict=True)))
+    return _with_uuids(texts, path, schema, read) if parquet else _parsed(texts.collect(), schema, f"{call}: {path}")
 
 
 def _parsed(texts: pl.DataFrame, schema: Schema, where: str) -> pl.LazyFrame:
@@ -76,6 +77,18 @@ def _parsed(texts: pl.DataFrame, schema: Schema, where: str) -> pl.LazyFrame:
             raise BinError(f"{where}: {text[at]!r} does not read as the type {column.kind.value}.")
         columns.append(values.alias(column.name))
     return in_columns(columns).lazy()
+
+
+def _with_uuids(keys: pl.LazyFrame, path: Path, schema: Schema, there: list[str]) -> pl.LazyFrame:
+    """The keys of a Parquet file, with UUIDs as the texts that they are in records; Polars reads them as bytes."""
+    types = keys.collect_schema()
+    if not any(column.kind is Kind.TEXT and types[column.name] == pl.Binary for column in schema):
+        return keys
+    from pyarrow import parquet
+
+    written = parquet.read_schema(path)
+    uuids = [new for new, old in zip(schema.names, there, strict=True) if arrays.is_uuid(written.field(old).type)]
+    return keys.with_columns(map(arrays.uuid_text, uuids))
 
 
 def _columns(number: int) -> str:

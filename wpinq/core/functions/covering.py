@@ -21,10 +21,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from wpinq.core.records.fields import Field, encode
-
-SHOWN = {"only shown": True}
-"""Metadata of a field that only appears in the title of a step: `length: str = field(metadata=SHOWN)`."""
+from wpinq.core.records.fields import SHOWN, Field, encode
 
 
 class Uncovered(Exception):  # noqa: N818

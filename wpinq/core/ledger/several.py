@@ -176,9 +176,14 @@ def _together(
         cost for one in new for cost in one.costs)  # fmt: skip
     alone = len(new) == 1 and (spent.epsilon, spent.delta, spent.divergence) == (
         staged.spent.epsilon, staged.spent.delta, staged.spent.divergence)  # fmt: skip
+    where = f"of data set {before.name!r}"
     if alone:
         return error
-    if promise.holds(after):  # a cap does not, or delta
+    if after.delta > promise.failing:
+        asks, left = f"costs delta {decimal(after.delta - spent.delta)}", before.left_delta
+        why = f"{asks} with what is charged beside it, {decimal(left)} is left {where}{promise.told_share}"
+        return before.refusal(charge, after.since(spent), before.left, why)
+    if promise.holds(after):  # a cap does not
         try:
             before._admit(charge, after)
         except BudgetError as all_of_it:
@@ -189,7 +194,7 @@ def _together(
     if after.gaussian and not after.only_gaussian(spent):  # no epsilon is a sum of both noises
         whole, left = after.divergence - spent.divergence, promise.limit - spent.divergence
         asks = f"costs {promise.kind} {decimal(whole)}"
-    why = f"{asks} with what is charged beside it, {decimal(left)} is left of data set {before.name!r}{before.told}"
+    why = f"{asks} with what is charged beside it, {decimal(left)} is left {where}{before.told}"
     return before.refusal(charge, whole, left, why, "budget")
 
 

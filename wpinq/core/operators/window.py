@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, described, require
-from wpinq.core.functions.covering import SHOWN
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.periods import Periods, periods
@@ -30,6 +29,7 @@ from wpinq.core.plan.forms import Where
 from wpinq.core.plan.node import Builder, C, Node, Record, fingerprints, sources, steps
 from wpinq.core.plan.shapes import Keyed
 from wpinq.core.plan.stability import Survey
+from wpinq.core.records.fields import SHOWN
 from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 

@@ -126,11 +126,6 @@ class DataSet:
         return self.live and bool(getattr(self.reader, "kept", False))
 
     @property
-    def _once(self) -> bool:
-        """Whether its records can be read once alone, so that the pass that answers has to compare them."""
-        return bool(getattr(self.reader, "once", False))
-
-    @property
     def secret(self) -> Secret:
         """What its keys and its noise are derived from: that of its ledger, unless its records come with their own."""
         separate: Secret | None = getattr(self.reader, "secret", None)
@@ -176,7 +171,7 @@ class DataSet:
             ChangedError: A file changed after it was opened.
             SourceError: It cannot be read.
         """
-        if not self.lasting or self.live or self._once:
+        if not self.lasting or self.live:
             return None
         from wpinq.core.ledger.versions import Pin
 
@@ -239,7 +234,7 @@ class DataSet:
             SourceError: It cannot be read.
             ChangedError: It is not what was protected.
         """
-        if self.reader.steady is Steady.UNKNOWN or (self._once and self.lasting):
+        if self.reader.steady is Steady.UNKNOWN:
             return self._compared(columns, share, progress)
         return self._held(columns, share, progress)
 

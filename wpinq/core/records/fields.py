@@ -14,6 +14,9 @@ from wpinq.errors import InternalError
 Field: TypeAlias = "bool | int | str | bytes | Fraction | tuple[Field, ...] | None"
 """What a key can be bound to. `1`, `True` and `Fraction(1)` are three different fields."""
 
+SHOWN = {"only shown": True}
+"""Metadata of a field of a dataclass that no fingerprint covers: `length: str = field(metadata=SHOWN)`."""
+
 
 def encode(*fields: Field) -> bytes:
     """Encode fields as bytes, injectively: no two different tuples of fields have the same encoding.

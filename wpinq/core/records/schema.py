@@ -10,11 +10,12 @@ of `shave` does. Whether a column is ranged is a property of the plan, so no dat
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING
 
+from wpinq.core.records.fields import SHOWN
 from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
@@ -46,11 +47,19 @@ WORDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, its kind, and whether rows hold ranges of it."""
+    """One column of records.
+
+    Attributes:
+        name: Its name.
+        kind: Its type.
+        ranged: Whether rows hold ranges of it.
+        rounded: Whether two values of its source may be one number here, which then names no person.
+    """
 
     name: str
     kind: Kind
     ranged: bool = False
+    rounded: bool = field(default=False, compare=False, repr=False, metadata=SHOWN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ The rule of equality, which decides what "the same bin" means:
 - Text is equal code point by code point: composed and decomposed accents (NFC, NFD) are two values.
 - Dates, timestamps without a zone, timestamps with a zone (by instant) and durations are four families; times are
   counted in microseconds.
+- A UUID is its text, a time of day without a zone the duration since midnight.
 - A list is read as a tuple; tuples are equal when their items are. `None` equals itself only.
 
 Anything else is not a value: sets, dictionaries, objects, times outside of the years 1 to 9999 (in UTC, where there is
@@ -27,6 +28,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 from wpinq.errors import BinError
 
@@ -194,6 +196,10 @@ def _time(value: Any) -> bytes:
         return _days(value.toordinal() - EPOCH.toordinal())
     if isinstance(value, dt.timedelta):
         return _span(value // MICROSECOND)
+    if isinstance(value, dt.time) and value.tzinfo is None:
+        return _span((dt.datetime.combine(EPOCH, value) - EPOCH) // MICROSECOND)
+    if isinstance(value, UUID):
+        return _text(str(value))
     raise BinError(f"{type(value).__name__} is not a value; use text, numbers, booleans, bytes, dates, None or tuples.")
 
 

@@ -77,7 +77,7 @@ def _fits(node: Bound) -> bool:
     ):
         return False
     before = (Source, Filter, Derive) if type(node) is BoundBySource else (Source, Filter)
-    return not getattr(data.reader, "once", False) and all(type(step) in before for step in steps(node.source))
+    return all(type(step) in before for step in steps(node.source))
 
 
 class Version:

@@ -22,7 +22,7 @@ from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import FileReader, Files, ran
 from wpinq.sources.form import Columns
 from wpinq.sources.tables import arrays
-from wpinq.sources.tables.schemas import schema_of
+from wpinq.sources.tables.schemas import duckdb_types, schema_of
 
 OF_TABLE = """system.main.lower(table_name) = system.main.lower(?) AND schema_name = system.main.current_schema()
 AND database_name = system.main.current_database()"""
@@ -67,11 +67,12 @@ class DuckDb:
         if log.exists():  # what was written last and is not in the file yet
             logged = Files.find(log, "duckdb")
             files = Files(files.given, "duckdb", (*files.files, *logged.files), files.path)
-        with _rows(self, "*", "LIMIT 0") as (batches, connection):
-            schema = batches.schema
+        with _connection(self) as connection:
+            relation = connection.sql(f"SELECT * FROM {quoted(self.table)} LIMIT 0")  # noqa: S608  names are quoted
+            schema = _arrow(relation).schema
+            types = duckdb_types(schema, relation)
             stored = bool(connection.execute(STORED, [self.table]).fetchall())
             native = dict(connection.execute(TYPED, [self.table]).fetchall())
-        types = {field.name: field.type for field in schema}
         numbered = stored and "rowid" not in map(str.lower, native)  # else it is a column of the table
         fine = {name: type_ for name, type_ in native.items() if numbered and type_ in FINE}
         return DuckDbReader(files, schema_of(types, schema.names, columns, str(self.path)), self, stored, fine)
@@ -263,9 +264,13 @@ def _rows(table: DuckDb, columns: str, limit: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _batches(connection: Any, query: str) -> Any:
+    return _arrow(connection.sql(query))
+
+
+def _arrow(relation: Any) -> Any:
     import pyarrow as pa
 
-    return pa.RecordBatchReader.from_stream(connection.sql(query))
+    return pa.RecordBatchReader.from_stream(relation)
 
 
 @contextmanager

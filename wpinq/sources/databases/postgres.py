@@ -99,7 +99,9 @@ class Postgres:
         schema = schema_of(types, result.names, columns, self.where)
         declared_kinds = {} if columns is None else declared(columns)
         numbers = {name for name, type_ in native.items() if type_ == "numeric" and declared_kinds.get(name) is None}
-        kinds = (replace(column, kind=Kind.FLOAT) if column.name in numbers else column for column in schema)
+        kinds = (
+            replace(column, kind=Kind.FLOAT, rounded=True) if column.name in numbers else column for column in schema
+        )
         return PostgresReader(Schema(tuple(kinds)), self, native, stored)
 
 

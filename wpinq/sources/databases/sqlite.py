@@ -14,7 +14,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -72,8 +72,9 @@ class Sqlite:
         if not names:
             raise SourceError(f"{self.where}: there is no such table.")
         check_names(names, self.where)
-        native = {name: kind_of(str(row[2], "utf-8", "replace")) for name, row in zip(names, result, strict=True)}
-        schema = chosen(native, columns, self.where)
+        types = {name: str(row[2], "utf-8", "replace") for name, row in zip(names, result, strict=True)}
+        native = {name: kind_of(type_) for name, type_ in types.items()}
+        schema = Schema(tuple(_rounded(one, types[one.name]) for one in chosen(native, columns, self.where)))
         for column in schema:
             kind = native[column.name]
             if (
@@ -382,6 +383,11 @@ def kind_of(declared: str) -> Kind:
     return next((kind for word, kind in WORDS if word in declared.upper()), Kind.ANY)
 
 
+def _rounded(column: Column, declared: str) -> Column:
+    """A column of numbers of which only those are doubles in the file that are declared so."""
+    return replace(column, rounded=column.kind is Kind.FLOAT and not re.search("REAL|FLOA|DOUB", declared.upper()))
+
+
 NOTHING_MORE = "0"
 
 
@@ -392,6 +398,9 @@ def selected(column: Column, stored_kind: Kind) -> tuple[str, str]:
         return name, f"typeof({name})"
     if stored_kind in TEXTS:
         return f"CASE typeof({name}) WHEN 'text' THEN {name} END", NOTHING_MORE
+    if stored_kind is Kind.FLOAT and column.kind is Kind.INT:
+        whole = f"CAST({name} AS INTEGER)"
+        return f"CASE WHEN typeof({name}) IN ('integer', 'real') AND {name} = {whole} THEN {whole} END", NOTHING_MORE
     if stored_kind is Kind.FLOAT:
         return f"CASE WHEN typeof({name}) IN ('integer', 'real') THEN CAST({name} AS REAL) END", NOTHING_MORE
     if stored_kind is Kind.BOOL:
@@ -409,9 +418,9 @@ def decoded(cells: Sequence[Sequence[Any]], column: Column, native: Kind) -> pl.
     if native in TEXTS:
         text = pa.chunked_array([pa.array(result, pa.binary())])
         return convert.from_field(text, Column(column.name, column.kind))
-    series = pl.Series(column.name, result, dtype=polars_type(Kind.INT if native is Kind.BOOL else native))
     if native is Kind.FLOAT and column.kind is Kind.INT:
-        series = series.set(series.floor() != series, None)
+        native = Kind.INT
+    series = pl.Series(column.name, result, dtype=polars_type(Kind.INT if native is Kind.BOOL else native))
     return series.cast(polars_type(native)).cast(polars_type(column.kind), strict=False)
 
 

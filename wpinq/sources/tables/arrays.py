@@ -8,11 +8,12 @@ nothing is lost; a record inside a column becomes a tuple. A column without a ty
 **Decimals** are whole numbers where the type has no places, else the nearest doubles. A double that is nearest to a
 decimal of at most 15 digits is that of no other one, and prints as the decimal: 0.07 is what a query writes as 0.07.
 Arrow's own cast multiplies by a rounded power of ten, and gives the double beside the nearest one for an eighth of all
-prices. Longer decimals may share a double; read them as text to keep all digits.
+prices. Longer decimals may share a double; read them as text to keep all digits, or as whole numbers, which are exact.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_t
 from wpinq.core.records.text import parse_column, series, valid_text
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     import pyarrow as pa
 
 #: What a declared type may make of a column; a text may become anything.
@@ -31,6 +34,8 @@ CASTS = {
     (Kind.INT, Kind.FLOAT), (Kind.INT, Kind.TEXT), (Kind.FLOAT, Kind.INT), (Kind.BOOL, Kind.INT),
     (Kind.DATE, Kind.TIME), (Kind.INSTANT, Kind.TIME),
 }  # fmt: skip
+VARIANT = {"metadata", "value"}
+"""The fields of a record that stands for a VARIANT."""
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -40,11 +45,16 @@ def storage(type_: pa.DataType) -> pa.DataType:
 
     while True:
         if isinstance(type_, pa.BaseExtensionType):
-            type_ = type_.storage_type
+            type_ = pa.string_view() if is_uuid(type_) else type_.storage_type
         elif pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
             type_ = type_.value_type
         else:
             return type_
+
+
+def is_uuid(type_: pa.DataType) -> bool:
+    """Whether it is that of UUIDs, which are read as texts."""
+    return getattr(type_, "extension_name", None) == "arrow.uuid"
 
 
 def public_kind(type_: pa.DataType) -> Kind | None:
@@ -64,11 +74,27 @@ def public_kind(type_: pa.DataType) -> Kind | None:
     )
     if types.is_timestamp(type_):
         return Kind.TIME if type_.tz is None else Kind.INSTANT
-    if types.is_union(type_):
+    if _ambiguous(type_):
         return None
     if types.is_decimal(type_):
         return decimal_kind(type_)
     return next((kind for kind, checks in tests if any(check(type_) for check in checks)), None)
+
+
+def _ambiguous(type_: pa.DataType) -> bool:
+    """Whether it is or holds a union, a VARIANT of Parquet, whose equal values differ in bytes, or one name twice."""
+    from pyarrow import types
+
+    if types.is_union(type_):
+        return True
+    fields = [type_.field(place) for place in range(type_.num_fields)]
+    if types.is_struct(type_):
+        names = {field.name: field.type for field in fields}
+        if len(names) < len(fields) or (
+            len(VARIANT & names.keys()) == 2 and public_kind(names["metadata"]) is Kind.BYTES
+        ):
+            return True
+    return any(_ambiguous(storage(field.type)) for field in fields)
 
 
 def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
@@ -83,6 +109,16 @@ def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
     if types.is_uint64(type_):
         return kind in {Kind.INT, Kind.FLOAT, Kind.TEXT}
     return kind is Kind.TEXT and types.is_decimal(type_)
+
+
+def rounds(type_: pa.DataType | str | None, column: Column) -> bool:
+    """Whether two values of this type may be one number in the column."""
+    from pyarrow import types
+
+    if type_ is None or isinstance(type_, str) or column.kind is not Kind.FLOAT:
+        return column.rounded
+    kept = storage(type_)
+    return column.rounded or types.is_uint64(kept) or (types.is_decimal(kept) and kept.precision > DISTINCT)
 
 
 def fits(native: Kind | None, kind: Kind) -> bool:
@@ -125,8 +161,10 @@ def column(array: pa.Array, column: Column) -> pl.Series:
         return (_unsigned(array) if pa.types.is_uint64(type_) else _codes(array)).alias(column.name)
     if pa.types.is_decimal(type_) and kind is Kind.TEXT:
         return series(array.cast(pa.large_string()), column.name)
+    if pa.types.is_decimal(type_) and kind is Kind.INT:
+        return whole_decimals(array).alias(column.name)
     if pa.types.is_decimal(type_):
-        return declared(decimal_numbers(array).alias(column.name), native, kind)
+        return decimal_numbers(array).alias(column.name)
     if pa.types.is_uint64(type_):
         return series(array, column.name).cast(polars_type(kind), strict=False)
     if (
@@ -150,12 +188,12 @@ def declared(natural: pl.Series, native: Kind | None, kind: Kind) -> pl.Series:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The values under dictionaries, runs and extensions; narrow decimals as wide ones."""
+    """The values under dictionaries, runs and extensions; narrow decimals as wide ones, UUIDs as texts."""
     import pyarrow as pa
 
     while True:
         if isinstance(array, pa.ExtensionArray):
-            array = array.storage
+            array = _uuids(array.storage) if is_uuid(array.type) else array.storage
         elif pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         elif pa.types.is_run_end_encoded(array.type):
@@ -166,6 +204,19 @@ def plain(array: pa.Array) -> pa.Array:
             array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
         else:
             return array
+
+
+def _uuids(array: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    return series(array.cast(pa.large_binary()), "uuid").to_frame().select(uuid_text("uuid")).to_series().to_arrow()
+
+
+def uuid_text(name: str) -> pl.Expr:
+    """A column of the bytes of UUIDs as texts, as Python and databases write them."""
+    digits = pl.col(name).bin.encode("hex")
+    parts = [digits.str.slice(start, end - start) for start, end in pairwise((0, 8, 12, 16, 20, 32))]
+    return pl.concat_str(parts, separator="-").alias(name)
 
 
 def _natural(array: pa.Array, native: Kind | None) -> pl.Series:
@@ -247,6 +298,8 @@ def _unsigned(array: pa.Array) -> pl.Series:
 
 WHOLE = 18
 """Digits that 64 bits hold."""
+DISTINCT = 15
+"""Digits of decimals that are different doubles where they differ."""
 PLACES = 22
 """Powers of ten up to this are doubles."""
 EXACT = 1 << 53
@@ -258,19 +311,28 @@ def decimal_kind(type_: pa.DataType) -> Kind:
     return Kind.INT if type_.scale == 0 and type_.precision <= WHOLE else Kind.FLOAT
 
 
+def whole_decimals(array: pa.Array) -> pl.Series:
+    """An array of decimals of 128 or 256 bits as integers; what is none of 64 bits is null."""
+    if array.type.bit_width != 128 or array.type.scale != 0:
+        return pl.Series([_whole(number) for number in array.to_pylist()], dtype=pl.Int64)
+    low, high = _words(array)
+    fit = array.is_valid().to_numpy(zero_copy_only=False) & (high == low >> 63)
+    return pl.Series(low).set(pl.Series(~fit), None)
+
+
+def _whole(number: Decimal | None) -> int | None:
+    whole = None if number is None else int(number)
+    return whole if whole is not None and whole == number and -(2**63) <= whole < 2**63 else None
+
+
 def decimal_numbers(array: pa.Array) -> pl.Series:
-    """An array of decimals of 128 or 256 bits as a column of its kind."""
+    """An array of decimals of 128 or 256 bits as the nearest doubles."""
     type_ = array.type
-    native = decimal_kind(type_)
     if type_.bit_width != 128 or not 0 <= type_.scale <= PLACES:
-        read = int if native is Kind.INT else float
-        return pl.Series(
-            [None if number is None else read(number) for number in array.to_pylist()], dtype=polars_type(native)
-        )
+        numbers = array.to_pylist()
+        return pl.Series([None if number is None else float(number) for number in numbers], dtype=pl.Float64)
     low, high = _words(array)
     held = pl.Series(array.is_valid().to_numpy(zero_copy_only=False))
-    if native is Kind.INT:
-        return pl.Series(low).set(~held, None)
     quotients = low / 10.0**type_.scale
     far = np.flatnonzero(held.to_numpy() & ((high != low >> 63) | (np.abs(low) > EXACT)))
     if len(far):

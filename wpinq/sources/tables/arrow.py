@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from wpinq.core.records import kinds as values
 from wpinq.core.records.reader import ObjectReader, Steady, listed, wanted
@@ -17,10 +19,12 @@ from wpinq.errors import SourceError
 from wpinq.sources.files import ran
 from wpinq.sources.form import Columns, check_names
 from wpinq.sources.tables import arrays
-from wpinq.sources.tables.schemas import schema_of
+from wpinq.sources.tables.schemas import duckdb_types, schema_of, unquoted
 from wpinq.sources.tables.tuples import TupleReader, held_frames
 
 ROWS_PER_FRAME = 1 << 19  # rows of a frame
+LACKED = re.compile(r"\bObject\b|\bU?Int128\b")
+"""Types of Polars that Arrow lacks, also inside of others. Integers of 128 bits are read as texts, by themselves."""
 WHERE = "the table"
 
 
@@ -54,8 +58,11 @@ class TableReader(ObjectReader):
         return Steady.MEMORY if self.once or _is_fixed(self.table) else Steady.UNKNOWN
 
     def copied(self) -> TableReader | TupleReader:
-        """A pandas frame is copied; columns of a Polars frame never change, but may be put in another one's place."""
-        if _is_pandas(self.table):
+        """What stays as it is: columns of a Polars frame never change, but may be put in another one's place.
+
+        A pandas frame is copied. So is a stream, since each question is charged before it reads anything.
+        """
+        if _is_pandas(self.table) or self.once:
             return held_frames(self.batches(self.schema.names), self.schema)
         return replace(self, table=self.table.clone()) if isinstance(self.table, pl.DataFrame) else self
 
@@ -128,6 +135,8 @@ def open_table(table: Any, columns: Columns) -> TableReader:
         table = table.to_frame()
     if _is_pandas(table):
         table = _with_index(table)
+    elif isinstance(table, (pl.DataFrame, pl.LazyFrame)):
+        table = table.with_columns(cs.by_dtype(pl.Int128, pl.UInt128).cast(pl.String))  # no other column holds them all
     first: list[Any] = []
     with redacted():
         names, types = _types(table, first)
@@ -151,23 +160,24 @@ def as_table(source: Any) -> Any:
 
 
 def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
-    """The names and Arrow types of all columns; None is a column of Python objects."""
+    """The names and Arrow types of all columns; None is a column of Python objects, a text what is left out."""
     import pyarrow as pa
 
     if _is_pandas(table):
         names = [str(name) for name in table.columns]
         empty = table.iloc[:0]
-        objects = [_holds_objects(dtype) for dtype in table.dtypes]
-        arrow = [None if plain else pa.Array.from_pandas(empty.iloc[:, i]).type for i, plain in enumerate(objects)]
-        return names, dict(zip(names, arrow, strict=True))
+        return names, {name: _pandas_type(_dense(empty.iloc[:, place])) for place, name in enumerate(names)}
     if isinstance(table, (pl.DataFrame, pl.LazyFrame)):
         polars_schema = table.collect_schema()
         check_names(polars_schema.names(), WHERE)  # of a NUL in one Arrow knows no way out but a panic
-        known = {name: dtype for name, dtype in polars_schema.items() if dtype != pl.Object}
-        arrow_schema = pl.DataFrame(schema=known).to_arrow().schema
-    elif _is_duckdb(table):  # a stream held open would end with the connection's next query
+        lacked = {name: str(dtype) for name, dtype in polars_schema.items() if LACKED.search(unquoted(str(dtype)))}
+        known = {name: dtype for name, dtype in polars_schema.items() if name not in lacked}
+        arrow_schema = pl.DataFrame(schema=known).to_arrow().schema if known else pa.schema([])
+        return polars_schema.names(), {**{item.name: item.type for item in arrow_schema}, **lacked}
+    if _is_duckdb(table):  # a stream held open would end with the connection's next query
         arrow_schema = pa.RecordBatchReader.from_stream(table.limit(0)).schema
-    elif _is_dataset(table):
+        return arrow_schema.names, duckdb_types(arrow_schema, table)
+    if _is_dataset(table):
         arrow_schema = table.schema
     else:
         first.append(pa.RecordBatchReader.from_stream(table))
@@ -219,14 +229,32 @@ def _pandas_slices(table: Any, names: list[str]) -> Iterator[dict[str, Any]]:
         part = table.iloc[start : start + ROWS_PER_FRAME]
         cells = {}
         for name in names:
-            column = part.iloc[:, positions[name]]
+            column = _dense(part.iloc[:, positions[name]])
             if _holds_objects(column.dtype):
                 column = column.astype(object)
-                cells[name] = column.where(column.notna(), None).tolist()
+                with suppress(ArithmeticError):  # of a decimal that is a signalling NaN
+                    column = column.where(column.notna(), None)
+                cells[name] = column.tolist()
             else:
                 array = pa.Array.from_pandas(column)
                 cells[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
         yield cells
+
+
+def _pandas_type(column: Any) -> Any:
+    import pyarrow as pa
+
+    if _holds_objects(column.dtype):
+        return None
+    try:
+        return pa.Array.from_pandas(column).type
+    except pa.ArrowException:  # of complex numbers, say
+        return str(column.dtype)
+
+
+def _dense(column: Any) -> Any:
+    """A pandas column with all of its values, which Arrow takes of a sparse one no other way."""
+    return column.sparse.to_dense() if type(column.dtype).__name__ == "SparseDtype" else column
 
 
 def _holds_objects(dtype: Any) -> bool:

@@ -17,7 +17,7 @@ import polars as pl
 
 from wpinq.core.records import text as convert
 from wpinq.core.records.reader import Reader, listed, wanted
-from wpinq.core.records.schema import Column, Kind
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources.files import File, FileReader, Files
 from wpinq.sources.form import Columns, chosen
@@ -96,7 +96,8 @@ def open_tables(source: Files, columns: Columns) -> Reader:
     inside = {column.name: column.kind.value for column in schema if column.name not in in_paths and column.kind is not
               Kind.ANY and column.kind is not whole[column.name].kind}  # fmt: skip
     readers = tuple(open_one(replace(source, files=(file,)), inside or None) for file in source.files)
-    return HiveReader(source, schema, readers, values)
+    within = {column.name: column for column in readers[0].schema}
+    return HiveReader(source, Schema(tuple(within.get(one.name, one) for one in schema)), readers, values)
 
 
 def _in_path(source: Files, file: File) -> dict[str, str | None]:

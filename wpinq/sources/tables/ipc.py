@@ -99,16 +99,41 @@ def _check_offsets(array: Any) -> None:
         ends = compute.min_max(array.indices)
         if (ends["max"].as_py() or 0) >= max(len(array.dictionary), 1) or (ends["min"].as_py() or 0) < 0:
             raise pa.ArrowInvalid("a place outside of the dictionary")
-    elif types.is_list(type_) or types.is_large_list(type_):
+    elif types.is_string_view(type_) or types.is_binary_view(type_):
+        as_bytes = pa.Array.from_buffers(pa.binary_view(), len(array), array.buffers(), offset=array.offset)
+        as_bytes.validate(full=True)
+    elif isinstance(array, pa.ExtensionArray):
+        _check_offsets(array.storage)
+    elif types.is_run_end_encoded(type_) or types.is_fixed_size_list(type_):
         _check_offsets(array.values)
-        empty = pa.list_(pa.null()) if types.is_list(type_) else pa.large_list(pa.null())
-        inside = [pa.nulls(len(array.values))]
-        pa.Array.from_buffers(empty, len(array), array.buffers()[:2], offset=array.offset, children=inside).validate(
-            full=True
-        )
+    elif types.is_map(type_):
+        _check_offsets(array.keys)
+        _check_offsets(array.items)
+        _check_places(array, pa.list_(pa.null()), len(array.keys))
+    elif types.is_nested(type_) and not types.is_struct(type_):
+        _check_offsets(array.values)
+        _check_places(array, _of_nulls(type_), len(array.values))
     elif types.is_struct(type_):
         for index in range(type_.num_fields):
             _check_offsets(array.field(index))
+
+
+def _of_nulls(type_: Any) -> Any:
+    """The same type of lists, of nulls."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    made = ((types.is_list, pa.list_), (types.is_large_list, pa.large_list), (types.is_list_view, pa.list_view))
+    return next((of for holds, of in made if holds(type_)), pa.large_list_view)(pa.null())
+
+
+def _check_places(array: Any, of_nulls: Any, inside: int) -> None:
+    """Make sure that lists lie within what they hold, which is looked at by itself."""
+    import pyarrow as pa
+
+    own = array.buffers()[: of_nulls.num_buffers]
+    nulls = [pa.nulls(inside)]
+    pa.Array.from_buffers(of_nulls, len(array), own, offset=array.offset, children=nulls).validate(full=True)
 
 
 @contextmanager

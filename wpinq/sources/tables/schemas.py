@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wpinq.core.records.reader import listed
@@ -11,14 +13,20 @@ from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources.files import Files, reading
 from wpinq.sources.form import Columns, check_names, chosen
-from wpinq.sources.tables.arrays import compatible, public_kind
+from wpinq.sources.tables.arrays import compatible, public_kind, rounds
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ALTERED = re.compile(r"\b(UHUGEINT|TIME WITH TIME ZONE|VARIANT|BIT|BIGNUM)\b")
+"""Types of DuckDB whose values are other ones in Arrow: negative beyond 2^127, without their offset, several that are
+one in DuckDB, or DuckDB's own bytes."""
 
-def schema_of(types: Mapping[str, pa.DataType | None], names: list[str], columns: Columns, where: str) -> Schema:
+
+def schema_of(types: Mapping[str, pa.DataType | str | None], names: list[str], columns: Columns, where: str) -> Schema:
     """The schema of a table whose columns have public types; None is a column of Python objects.
+
+    A text is what a type is called that Arrow lacks, or has values of that are other ones. Such a column is left out.
 
     Args:
         types: The type of each name.
@@ -30,19 +38,25 @@ def schema_of(types: Mapping[str, pa.DataType | None], names: list[str], columns
         SourceError: A declared column is not there, or cannot have the declared type.
     """
     check_names(names, where)
-    kinds = {name: Kind.ANY if type_ is None else public_kind(type_) for name, type_ in types.items()}
+    kinds = {name: _kind(type_) for name, type_ in types.items()}
     for name in columns or ():
         if name in kinds and kinds[name] is None:
             raise SourceError(f"{where}: the column {name!r} is of type {types[name]}, which cannot be read.")
     result = {name: kind for name, kind in kinds.items() if kind is not None}
     schema = chosen(result, columns, where)
     for column in schema:
-        if not compatible(types[column.name], column.kind):
-            native = types[column.name]
+        native = types[column.name]
+        if isinstance(native, str) or not compatible(native, column.kind):
             raise SourceError(
                 f"{where}: the column {column.name!r} is {native} and cannot be read as {column.kind.value}."
             )
-    return schema
+    return Schema(tuple(replace(column, rounded=rounds(types[column.name], column)) for column in schema))
+
+
+def _kind(type_: pa.DataType | str | None) -> Kind | None:
+    if type_ is None:
+        return Kind.ANY
+    return None if isinstance(type_, str) else public_kind(type_)
 
 
 def columns_alike(source: Files, schemas: Sequence[Any], columns: Columns) -> Schema:
@@ -68,6 +82,18 @@ def _columns(schema: Any) -> list[tuple[str, str]]:
     return [(name, "unknown" if kind is None else kind.value) for name, kind in kinds]
 
 
+def duckdb_types(schema: Any, relation: Any) -> dict[str, Any]:
+    """The Arrow types of the columns of a relation of DuckDB; a text is what is left out."""
+    native = map(str, relation.types)
+    return {item.name: type_ if ALTERED.search(unquoted(type_)) else item.type
+            for item, type_ in zip(schema, native, strict=True)}  # fmt: skip
+
+
+def unquoted(type_: str) -> str:
+    """A type without names of fields and values that stand in quotes."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"", "", type_)
+
+
 @contextmanager
 def decoding(path: str, form: str = "a Parquet file") -> Iterator[None]:
     """Turn errors of Arrow into one line that quotes nothing of a file of this form.
@@ -81,4 +107,6 @@ def decoding(path: str, form: str = "a Parquet file") -> Iterator[None]:
         with reading(path):
             yield
     except pa.ArrowException:
-        raise SourceError(f"{path}: is not {form}, or is damaged.") from None
+        raise SourceError(
+            f"{path}: is not {form}, or is damaged; or Arrow cannot read one column: name others, columns=('a', 'b')."
+        ) from None

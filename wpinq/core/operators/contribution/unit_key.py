@@ -57,11 +57,17 @@ class UnitKey:
             call: Name of the call, for messages.
 
         Raises:
-            PlanError: It names a column that is not there, or its periods do not fit the column of the time.
+            PlanError: It names a column that is not there, or whose numbers are rounded, so that two people may be one;
+                or its periods do not fit the column of the time.
         """
         for name in (*self.unit.columns, *(self.unit.per[:1] if self.unit.per else ())):
             if name not in self.schema:
                 raise PlanError(f"{call}(unit=...): no column {name!r}; there are {self.schema.listed}.")
+        if self.schema[self.user].rounded:
+            raise PlanError(
+                f"{call}(unit=...): the column {self.user!r} is read as rounded numbers, so two people may be one; "
+                f"declare it, columns={{{self.user!r}: 'text'}}, or 'int' where it has at most 18 digits."
+            )
         _ = self.span
 
     @property

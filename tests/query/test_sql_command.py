@@ -84,7 +84,7 @@ def test_a_budget_of_three_is_three_queries_with_delta(run, tmp_path):
     common = ("--from", "views=views.csv", "--budget", 4, "--epsilon")
     assert run("SELECT COUNT(*) FROM views", *common, "1/2")[0] == 0
     code, _, err = run(asked[3], *common, "1/2", "--delta", "1e-6")
-    assert (code, "costs delta 0.000001, 0 is left" in err) == (2, True)
+    assert (code, "costs delta 0.000001 with what is charged beside it, 0 is left" in err) == (2, True)
 
 
 def test_a_table_without_rows_says_why(run):

@@ -32,8 +32,10 @@ def start(tmp_path):
     (tmp_path / "log.csv").write_text("user\n")
 
     def start(*more, epsilon="1000"):
-        words = ["run", "flow.py", "log.csv", "--follow", "--budget", epsilon, "--every", "0.1", "--lateness", "0",
-                 "--recover", "keep", "--observe", "total=ann,bob", "--observe", "first=ann"]  # fmt: skip
+        usual = {"--every": "0.1", "--lateness": "0", "--recover": "keep"}
+        timing = [word for option, value in usual.items() if option not in more for word in (option, value)]
+        words = ["run", "flow.py", "log.csv", "--follow", "--budget", epsilon, *timing,
+                 "--observe", "total=ann,bob", "--observe", "first=ann"]  # fmt: skip
         words = [sys.executable, "-m", "wpinq", *words, *map(str, more)]
         errors = (tmp_path / "errors").open("a")
         run = processes.Popen(words, cwd=tmp_path, env={"PYTHONPATH": str(HOME)},

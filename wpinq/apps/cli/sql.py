@@ -250,6 +250,8 @@ def _check(inputs: Mapping[str, Input], epsilon: str | None, rho: str | None, bu
     if (epsilon is None) is (rho is None):
         raise PlanError("sql: give --epsilon, what it costs, or --rho, with Gaussian noise; --ledger-rho is the budget "
                         "of a new ledger.")  # fmt: skip
+    if rho is not None and _waits(inputs):
+        raise PlanError("--at-most auto: the choice costs a part of epsilon; give --epsilon.")
     if rho is not None and budget is not None and any(table.accounting != "renyi" for table in inputs.values()):
         raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
                         "--ledger-delta; or give --ledger-rho instead of it.")  # fmt: skip

@@ -184,14 +184,14 @@ class Told:
 
     def group_by(self, key: object, reduce: object = None, columns: object = None, whole: bool = False) -> Told:
         out: Told
-        made = self._key(key)
+        made, reduced = self._key(key), len(columns) if columns else 1  # type: ignore[arg-type]
 
         def compute(epoch: int, window: int | None) -> Weights:
             if not out.columns:  # a step in the middle of a line
                 raise UnknownError
             groups: dict[object, tuple[Record, list[tuple[Record, Fraction]]]] = {}
             for record, weight in self.at(epoch, window).values():
-                for own in out_record(made, record, out.columns[:-1]):
+                for own in out_record(made, record, out.columns[:-reduced]):
                     groups.setdefault(canon(own), (own, []))[1].append((record, weight))
             found = []
             for own, members in groups.values():

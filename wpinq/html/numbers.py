@@ -66,6 +66,10 @@ def of_noise(half: float, level: Fraction, what: str = "it") -> str:
     return f"noise moves {what} by at most {upwards(half)} with probability {decimal(level * 100)}%"
 
 
+LARGE = 1_000_000
+"""A number that six digits do not write to the whole."""
+
+
 def six(value: float) -> str:
     """A number to six digits, or to the whole where it is a large one.
 
@@ -75,7 +79,6 @@ def six(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= LARGE else f"{value:,.6g}"
 
 
-LARGE = 1_000_000
 FEW = 1_000
 """A threshold from which on it is said that few groups pass."""
 

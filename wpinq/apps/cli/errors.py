@@ -54,12 +54,16 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
         if isinstance(error, OSError) and not isinstance(error, WpinqError):
             _silent()
         called = " ".join(("wpinq", *_command(typer.main.get_command(app), words)[1]))
-        return _failed(ours(message_of(error)).replace("Try 'wpinq --help'", f"Try '{called} --help'"), BAD)
+        return _failed(ours(message_of(error, called)), BAD)
     return _interrupted() if code == INTERRUPTED else code or 0
 
 
-def message_of(error: BaseException) -> str:
+def message_of(error: BaseException, called: str = "wpinq") -> str:
     """What people are told of an error: our own in full, others by their type, for their text can hold data.
+
+    Args:
+        error: The error.
+        called: The command that was called.
 
     >>> message_of(RuntimeError("ann viewed page 7"))
     'RuntimeError, which was not foreseen; please report this, with the command.'
@@ -67,7 +71,7 @@ def message_of(error: BaseException) -> str:
     if isinstance(error, WpinqError):
         return str(error)
     if hasattr(error, "format_message"):  # a wrong option or argument
-        return _usage(error)
+        return _usage(error, called)
     if isinstance(error, (OSError, MemoryError)):
         return why(error)
     return f"{type(error).__name__}, which was not foreseen; please report this, with the command."
@@ -79,9 +83,9 @@ def _silent() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _usage(error: BaseException) -> str:
+def _usage(error: BaseException, called: str) -> str:
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "wpinq"
+    command = context.command_path if context else called
     if type(error).__name__ == "NoArgsIsHelpError":
         return f"a command is missing; try '{command} --help'."
     return f"{error.format_message()} Try '{command} --help'."  # type: ignore[attr-defined]

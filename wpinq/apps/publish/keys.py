@@ -38,11 +38,11 @@ def declared(keys: str | list[Any], schema: Schema, home: Path, call: str, *name
         BinError: A key does not fit the columns, or there is none.
     """
     if isinstance(keys, list):
-        frame = _listed(keys, schema, call)
+        frame, what = _listed(keys, schema, call), "it"
     else:
-        frame = _from_file(home / keys, schema, call, (schema.names, *names))
-    if not bin_blocks(frame, schema, f"{call}: {keys}").rows:
-        raise BinError(f"{call}: {'it' if isinstance(keys, list) else keys} names no group; write one a line.")
+        frame, what = _from_file(home / keys, schema, call, (schema.names, *names)), keys
+    if not bin_blocks(frame, schema, f"{call}: {what}").rows:
+        raise BinError(f"{call}: {what} names no group; write one a line.")
     return frame
 
 

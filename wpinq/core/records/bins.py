@@ -10,7 +10,6 @@ Many bins are read from a lazy frame in blocks, and never held together. A block
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -35,6 +34,9 @@ HELD: dict[Kind, frozenset[type[pl.DataType]]] = {
 SIMPLE = frozenset([Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TEXT, Kind.BYTES, Kind.ANY])
 """Kinds of which a column holds whatever value can be encoded."""
 
+OBSERVE = "observe"
+"""What messages name where nothing else is said."""
+
 
 def bin_frame(bins: Any, schema: Schema, call: str = "") -> pl.DataFrame:
     """Read bins as columns.
@@ -48,31 +50,24 @@ def bin_frame(bins: Any, schema: Schema, call: str = "") -> pl.DataFrame:
     Raises:
         BinError: A bin has another type, or another number of values, than the collection's records.
     """
-    try:
-        return _framed(bins, schema)
-    except BinError as error:
-        told = str(error)
-        raise BinError(re.sub(r"^observe(_many\(bins\))?: ", f"{call}: ", told) if call else told) from None
-
-
-def _framed(bins: Any, schema: Schema) -> pl.DataFrame:
+    many, single = call or "observe_many(bins)", call or OBSERVE
     if type(bins).__module__.partition(".")[0] == "pyarrow" and hasattr(bins, "schema"):
         bins = pl.DataFrame(pl.from_arrow(bins))
     if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable) or getattr(bins, "ndim", 1) == 0:
-        raise BinError(f"observe_many(bins): {type(bins).__name__} is one value; put bins into a list.")
+        raise BinError(f"{many}: {type(bins).__name__} is one value; put bins into a list.")
     if len(schema) == 1 and not isinstance(bins, pl.DataFrame):
-        return in_columns([_column(bins, schema.columns[0])])
+        return in_columns([_column(bins, schema.columns[0], single)])
     parts: list[Any]
     if isinstance(bins, pl.DataFrame):
         parts = list(bins.get_columns())
     else:
         rows = list(bins)
         if not all(isinstance(row, (tuple, list)) and len(row) == len(schema) for row in rows):
-            raise BinError(f"observe: a bin of {schema} is a tuple of {len(schema)} values.")
+            raise BinError(f"{single}: a bin of {schema} is a tuple of {len(schema)} values.")
         parts = [[row[i] for row in rows] for i in range(len(schema))]
     if len(parts) != len(schema):
-        raise BinError(f"observe_many(bins): {len(parts)} columns were given; a bin of {schema} has {len(schema)}.")
-    return in_columns([_column(part, column) for part, column in zip(parts, schema, strict=True)])
+        raise BinError(f"{many}: {len(parts)} columns were given; a bin of {schema} has {len(schema)}.")
+    return in_columns([_column(part, column, single) for part, column in zip(parts, schema, strict=True)])
 
 
 def held_as(dtype: pl.DataType, column: Column) -> bool:
@@ -94,7 +89,7 @@ def bin_codes(bin_: Any, schema: Schema) -> list[bytes] | None:
     if len(schema) == 1:
         return [_code(bin_, schema.columns[0])]
     if not isinstance(bin_, (tuple, list)) or len(bin_) != len(schema):
-        raise BinError(f"observe: a bin of {schema} is a tuple of {len(schema)} values.")
+        raise BinError(f"{OBSERVE}: a bin of {schema} is a tuple of {len(schema)} values.")
     return [_code(value, column) for value, column in zip(bin_, schema, strict=True)]
 
 
@@ -105,12 +100,12 @@ def _code(value: Any, column: Column) -> bytes:
         try:
             return encode(value)
         except BinError:
-            raise _misfit("str", column) from None
-    checked = _checked(value, column)
+            raise _misfit("str", column, OBSERVE) from None
+    checked = _checked(value, column, OBSERVE)
     return (checked or NULL) if column.kind is Kind.ANY else encode(checked)
 
 
-def _column(values: Any, column: Column) -> pl.Series:
+def _column(values: Any, column: Column, call: str) -> pl.Series:
     if column.kind is Kind.INT:
         quick = _integers(values)
         if quick is not None:
@@ -120,12 +115,12 @@ def _column(values: Any, column: Column) -> pl.Series:
     try:
         listed = list(values)
     except (ValueError, OverflowError):  # a Polars column of times that Python does not have
-        raise _misfit("a time outside of the years 1 to 9999", column) from None
-    read = [None if value is None else _checked(value, column) for value in listed]
+        raise _misfit("a time outside of the years 1 to 9999", column, call) from None
+    read = [None if value is None else _checked(value, column, call) for value in listed]
     try:
         return pl.Series(column.name, read, dtype=polars_type(column.kind))
     except (pl.exceptions.PolarsError, OverflowError, TypeError):
-        raise BinError(f"observe: a bin lies beyond what a column of the type {column.kind.value} can hold.") from None
+        raise BinError(f"{call}: a bin lies beyond what a column of the type {column.kind.value} can hold.") from None
 
 
 def _integers(values: Any) -> np.ndarray | None:
@@ -137,13 +132,13 @@ def _integers(values: Any) -> np.ndarray | None:
     return None
 
 
-def _checked(value: Any, column: Column) -> Any:
+def _checked(value: Any, column: Column, call: str) -> Any:
     try:
         result = fitted(value, column.kind)
         if isinstance(result, float) and type(value) is not float:
             _insist_on_exact(result, value if isinstance(value, Decimal) else decode(encode(value)))
     except (BinError, ValueError, TypeError, ArithmeticError):
-        raise _misfit(type(value).__name__, column) from None
+        raise _misfit(type(value).__name__, column, call) from None
     return result
 
 
@@ -158,10 +153,10 @@ def _insist_on_exact(number: float, exact: Any) -> None:
         raise TypeError
 
 
-def _misfit(what: str, column: Column) -> BinError:
+def _misfit(what: str, column: Column, call: str) -> BinError:
     hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
     several = "; several are asked by observe_many" if what in ("list", "range", "ndarray") else ""
-    return BinError(f"observe: {what} does not fit; {hint}{several}.")
+    return BinError(f"{call}: {what} does not fit; {hint}{several}.")
 
 
 ROWS = 1 << 20

@@ -189,6 +189,7 @@ def _numpy_time(value: Any) -> bytes:
 
 
 def _time(value: Any) -> bytes:
+    """A time, or what is left that is a value: a UUID."""
     if isinstance(value, dt.datetime):
         aware = value.tzinfo is not None
         return _micros((value - (EPOCH_UTC if aware else EPOCH)) // MICROSECOND, b"u" if aware else b"t")

@@ -116,7 +116,7 @@ class Fit:
             return fitted
         low, high = (summary(self._cut(*stair)[1]) for stair in self.evidence.staircases((0.25, 0.75)))
         sums = {name: min(max(round(item), low[name]), high[name]) for name, item in self.evidence.sums().items()}
-        return {**fitted, **sums, "largest": min(sums["largest"], self._most)}
+        return {**fitted, **sums}
 
     def quantile(self, q: float) -> int:
         """Return the least multiplicity that at least the share `q` of the items do not exceed, 0 without items.

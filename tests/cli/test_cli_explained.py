@@ -1,4 +1,6 @@
-"""`wpinq sql --explain` says the noise of counts that are measured together, in the ledger that there is."""
+"""`--explain` says prices and noise, those of counts that are measured together too, in the ledger that there is."""
+
+import re
 
 import pytest
 
@@ -37,6 +39,9 @@ def test_the_noise_of_the_ledger_that_there_is(query, options, words, times, tmp
     [
         ["sql", "SELECT COUNT(*) FROM v", "--from", "v=v.csv"],
         ["table", "v.csv", "--down", "page", "--names-delta", "1e-6"],
+        ["degrees", "v.csv", "--of", "page"],
+        ["graph", "v.csv", "--steps", "0", "--columns", "user,page"],
+        ["graph", "v.csv", "--steps", "0", "--columns", "user,page", "--bipartite"],
     ],
 )
 def test_what_the_ledger_would_refuse_is_not_priced(command, tmp_path, monkeypatch, capsys):
@@ -44,6 +49,9 @@ def test_what_the_ledger_would_refuse_is_not_priced(command, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "v.csv").write_text("user,page,n\nann,a,1\nbob,b,7\n")
     people = [*command, "--unit", "user", "--at-most", "2", "--epsilon", "1"]
+    assert main([*people, "--budget", "3", "--explain"]) == 0
+    assert "Protects one user, at most 2 records each." in capsys.readouterr().out
+    assert not (tmp_path / "v.csv.ledger").exists()
     assert main([*people, "--budget", "3"]) == 0
     before = (tmp_path / "v.csv.ledger").read_bytes()
     capsys.readouterr()
@@ -62,3 +70,34 @@ def test_what_the_ledger_would_refuse_is_not_priced(command, tmp_path, monkeypat
         assert why in said[0]
         assert said[0] == said[1]
     assert (tmp_path / "v.csv.ledger").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "rows"),
+    [
+        (["degrees", "v.csv", "--of", "page", "--epsilon", "1", "--unit", "user", "--at-most", "3"],
+         {"degrees of page": (3, 3, 3, 9, 1)}),
+        (["degrees", "v.csv", "--of", "page", "--epsilon", "2", "--split", "1/4"],
+         {"degrees of page: cdf": (1, 1, 2, 6, 0.5), "degrees of page: sequence": (1, 1, 2 / 3, 2, 1.5)}),
+        (["graph", "v.csv", "--epsilon", "10"], {"graph: degrees": (2, 2, 2 / 3, 2, 3)}),
+        (["graph", "v.csv", "--epsilon", "10", "--bipartite"],
+         {"pairs: left degrees": (1, 1, 2 / 3, 2, 1.5), "pairs: butterflies": (3, 3, 0.6, 1.7975, 5)}),
+    ],
+)  # fmt: skip
+def test_degrees_and_graphs_say_their_price_and_their_noise(command, rows, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("user,page\nann,a\nbob,b\n")
+    assert main([*command, "--explain"]) == 0
+    shown = {re.split(r"  +", line)[0]: re.split(r"  +", line)[1:] for line in capsys.readouterr().out.splitlines()}
+    for name, (moves, most, scale, half, epsilon) in rows.items():
+        cells = [float(shown[name][place]) for place in (0, 1, 3, 4, 5)]
+        assert cells == pytest.approx([moves, most, scale, half, epsilon], rel=1e-3)
+    assert [path.name for path in tmp_path.iterdir()] == ["v.csv"], "neither ledger nor file is made"
+
+
+def test_a_bound_that_would_be_chosen_has_no_price_yet(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("user,page\nann,a\nbob,b\n")
+    command = ["degrees", "v.csv", "--of", "page", "--epsilon", "1", "--unit", "user", "--at-most", "auto"]
+    assert main([*command, "--bound-epsilon", "0.1", "--explain"]) == 2
+    assert "--at-most auto: is chosen when records are read" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Types that Arrow lacks, or has other values for: no wrong value is read, and the columns beside them are."""
 
 import datetime as dt
+import json
 import uuid
 from decimal import Decimal
 
@@ -13,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import wpinq
+from wpinq.apps.cli import main
 from wpinq.apps.publish import keys
 from wpinq.core.records.schema import Column, Kind, Schema
-from wpinq.errors import SourceError
+from wpinq.errors import PlanError, SourceError
 from wpinq.sources import open_source
 from wpinq.sources.check import check
 
@@ -66,6 +68,41 @@ def test_what_duckdb_gives_another_value_of_is_not_read(tmp_path, type_):
     assert open_source(source).schema.names == ("user", "e")
     with pytest.raises(SourceError, match=r"the column 'x' is of type .*, which cannot be read"):
         open_source(source, columns=("x",))
+
+
+LEFT_OUT = r"there are {}'?user'? \(left out: 'x', of type {}\)\."
+
+
+@pytest.mark.parametrize("type_", LACKED)
+def test_who_asks_for_a_column_that_is_left_out_is_told_so(type_):
+    source = LACKED[type_]()
+    views = wpinq.protect(source, budget=1)
+    people = wpinq.users("x", at_most=1)
+    for ask in (lambda: views.map("x"), lambda: views.filter("x = 1"), lambda: views.group_by("x"),
+                lambda: wpinq.protect(source, budget=1, unit=people)):  # fmt: skip
+        with pytest.raises(PlanError, match=LEFT_OUT.format("", type_)):
+            ask()
+    with pytest.raises(PlanError, match=LEFT_OUT.format("t.", type_)):
+        wpinq.sql("SELECT COUNT(x) FROM t", {"t": views})
+    report = check(source)
+    assert not report.clean, "a column is left out in silence"
+    assert any("'x' is left out: it is of type" in hint for hint in report.hints)
+    assert check(source, ("user",)).clean, "who names columns knows which"
+
+
+def test_check_says_which_columns_are_left_out(tmp_path, capsys):
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'ann' AS \"user\", '0101'::BIT AS x, 'a'::VARIANT AS y")
+    command = ["check", f"duckdb:{tmp_path / 'x.duckdb'}?table=t"]
+    assert main(command) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "2 columns are left out. the column 'x' is left out: it is of type BIT, which cannot be read" in shown
+    assert main([*command, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["left out"] == {"x": "BIT", "y": "VARIANT"}
+    assert main([*command, "--columns", "user"]) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
+    assert main(["degrees", command[1], "--of", "x", "--epsilon", "1"]) == 2
+    assert "(left out: 'x', of type BIT, 'y', of type VARIANT)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lazy", [False, True])

@@ -251,6 +251,23 @@ def reading(path: str) -> Iterator[None]:
         raise SourceError(f"{path}: cannot be read; it may be damaged or cut off.") from None
 
 
+def text_of(path: Path, call: str = "") -> str:
+    """The text of a small file that a person wrote, which is UTF-8.
+
+    Args:
+        path: The file.
+        call: What a message begins with; by default the path.
+
+    Raises:
+        SourceError: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "no UTF-8"
+        raise SourceError(f"{call or path}: cannot be read: {why}.") from None
+
+
 def form_of(path: Path) -> str | None:
     """The form that the name of a file tells; None if it is not known."""
     name = path.name.lower()

@@ -99,8 +99,13 @@ def chosen(known: Mapping[str, Kind], columns: Columns, where: str) -> Schema:
     missing = [name for name in kinds if name not in known]
     if missing:
         raise SourceError(f"{where}: no column {listed(missing)}; there are {listed(known)}.")
-    names = known if columns is None or isinstance(columns, Mapping) else kinds
+    names = known if keeps_all(columns) else kinds
     return Schema(tuple(column(name, kinds.get(name) or known[name], known[name]) for name in names))
+
+
+def keeps_all(columns: Columns) -> bool:
+    """Whether all columns are read, also those that the caller does not name."""
+    return columns is None or isinstance(columns, Mapping)
 
 
 def parse_columns(text: str | None) -> Columns:

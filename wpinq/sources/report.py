@@ -79,7 +79,7 @@ class Report:
     @property
     def clean(self) -> bool:
         """Whether nothing is wrong."""
-        return not self.counts and not self.missing
+        return not self.counts and not self.missing and not self.schema.left_out
 
     @property
     def missing(self) -> list[str]:
@@ -97,10 +97,14 @@ class Report:
 
     @property
     def hints(self) -> list[str]:
-        """What would read the lines that are dropped."""
+        """What would read the lines that are dropped, and which columns hold nothing or are left out."""
         others = [f"{number:,} of these lines fit {what}" for what, number in self.fits.most_common() if number]
         lacking = [f"no record holds anything in {name!r}, so it is null in all of them" for name in self.missing]
-        return [f"{name} begins as UTF-16 does; {ANEW}" for name in self.wide] + others + lacking
+        unread = [
+            f"the column {name!r} is left out: it is of type {type_}, which cannot be read; name others, --columns"
+            for name, type_ in self.schema.left_out
+        ]
+        return [f"{name} begins as UTF-16 does; {ANEW}" for name in self.wide] + others + lacking + unread
 
     def add(
         self, reason: str, rows: Iterable[int], total: int, *, column: str | None = None, file: str | None = None

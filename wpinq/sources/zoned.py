@@ -33,7 +33,8 @@ class Zoned:
     @property
     def schema(self) -> Schema:
         """The columns, whose instants have become times without a zone."""
-        return Schema(tuple(replace(column, kind=_kind(column.kind)) for column in self.reader.schema))
+        schema = self.reader.schema
+        return replace(schema, columns=tuple(replace(column, kind=_kind(column.kind)) for column in schema))
 
     @property
     def way(self) -> tuple[object, ...]:

@@ -50,6 +50,7 @@ def _as_json(report: Report) -> dict[str, Any]:
         "note": WARNING,
         "name": report.name,
         "columns": {column.name: column.kind.value for column in report.schema},
+        "left out": dict(report.schema.left_out),
         "bytes": report.size,
         "rows": report.rows,
         "dropped": report.dropped,
@@ -72,7 +73,8 @@ def _print(report: Report) -> None:
     console = Console()
     console.print(WARNING, highlight=False)
     size = "" if report.size is None else f", {report.size:,} bytes"
-    what = f"{report.dropped:,} rows dropped" if report.counts or report.missing else "nothing is wrong"
+    left_out = f"{len(report.schema.left_out):,} columns are left out" if report.schema.left_out else "nothing is wrong"
+    what = f"{report.dropped:,} rows dropped" if report.counts or report.missing else left_out
     console.print(Text(f"{report.name}{size}: {report.rows:,} records of {report.schema}; {what}."))
     table = Table("what is wrong", "how often", "column", "rows")
     for reason, number in report.counts.items():

@@ -19,6 +19,7 @@ from wpinq.errors import ExactnessError, installed
 from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
+    from wpinq import Quote
     from wpinq.core import DataSet, Node, Terms
     from wpinq.postprocess.degrees.fit import Fit
 
@@ -74,6 +75,7 @@ def degrees(
         ),
     ] = None,
     analyst: options.Analyst = None,
+    explain: options.Explain = False,
     method: Annotated[
         MethodOption | None,
         typer.Option(help="How to fit; path and squares need two curves, and imply --split 0.75.", show_default=False),
@@ -106,14 +108,20 @@ def degrees(
 
     What is protected is one record, or with --unit one person: then the degrees are those of the records that are kept.
     """
+    from wpinq.apps.cli.show import explained, prices
+
     terms, allowed = terms_of(epsilon, rho, budget)
     share = share_of(split, method, prior)
     written = check_fit(json, plot, synthesize, data.files())
     schema = data.limitless()._node.schema
     pair = (next((name for name in schema.names if name != of), "user"), schema[of].name)
 
-    how = {"method": method, "prior": prior}
-    release = measured(data, of, terms, share, how, budget=allowed, analyst=analyst)
+    how = {"split": share, "method": method and method.value, "prior": prior and prior.value, "analyst": analyst}
+    quotes = quoted(data, of, terms, how)
+    if explain:
+        typer.echo(explained([prices("degrees", quotes)], data, data.limitless(), allowed))
+        return
+    release = measured(data, of, terms, how, budget=allowed)
     if json is not None:
         write_json(
             json, {"wpinq": installed(), "of": release.column, "mechanism": terms.mechanism, **release.fit.content()}
@@ -159,30 +167,27 @@ def share_of(split: str | None, method: MethodOption | None, prior: PriorOption 
     return share
 
 
-def measured(
-    data: Input,
-    of: str,
-    terms: Terms,
-    share: Fraction | None,
-    how: dict[str, Any],
-    *,
-    budget: Fraction | None,
-    analyst: str | None,
-) -> FittedRelease:
-    """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
+def quoted(data: Input, of: str, terms: Terms, how: dict[str, Any]) -> list[Quote[Any]]:
+    """What a release would measure: what is refused is refused here, without records, before a ledger is made."""
+    import polars as pl
+
+    from wpinq.degrees.release import quoted
+
+    how = how | {"method": how["method"] or "posterior"}
+    return quoted(data.limitless().map(pl.col(of)), terms, name=f"degrees of {of}", **how)
+
+
+def measured(data: Input, of: str, terms: Terms, how: dict[str, Any], *, budget: Fraction | None) -> FittedRelease:
+    """Charge, read the input, and fit."""
     import polars as pl
 
     import wpinq
     from wpinq.core import sources
-    from wpinq.degrees.release import quoted
 
-    options: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
-    options |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
-    nothing = data.limitless().map(pl.col(of))
-    quoted(nothing, terms, **options | {"method": options["method"] or "posterior"})
     epsilon, rho = (None if amount is None else exact(amount, "degrees") for amount in (terms.epsilon, terms.rho))
     counted = replace(data, rho=None).protect_to_spend(epsilon, rho, budget).map(pl.col(of))
-    fit = wpinq.degrees.release(counted, epsilon, rho=rho, mechanism=terms.mechanism, **options)
+    words: dict[str, Any] = {"name": f"degrees of {of}", **how}
+    fit = wpinq.degrees.release(counted, epsilon, rho=rho, mechanism=terms.mechanism, **words)
     return FittedRelease(of, sources(counted._node)[0], terms, fit, counted._node)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +18,7 @@ from wpinq.exact import decimal
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.graphs.measure import GraphQuotes
     from wpinq.postprocess.graphs.fit import Fitted
 
 
@@ -49,6 +52,7 @@ def graph(
                      show_default=False),
     ] = None,
     analyst: options.Analyst = None,
+    explain: options.Explain = False,
     json: options.JsonPath = None,
     plot: Annotated[
         Path | None,
@@ -75,6 +79,7 @@ def graph(
     With --bipartite the degrees of both sides are measured, who is joined to whom, and butterflies: how much what one
     chooses goes with what else one chooses.
     """
+    from wpinq.apps.cli.show import explained, prices
     from wpinq.errors import installed
     from wpinq.graphs import fit
     from wpinq.postprocess.graphs.chain import ready
@@ -86,10 +91,13 @@ def graph(
     written = check_fit(json, plot, synthesize, data.files())
     if bipartite and mutual:
         raise PlanError("--mutual is of edges that both ends list; --bipartite has pairs. Leave one of them out.")
-    if bipartite:
-        edges, measured = measure_pairs(data, cost, allowed, analyst=analyst)
-    else:
-        edges, measured = measure(data, cost, allowed, mutual=mutual, analyst=analyst)
+    quoted, measure = questions(mutual=mutual, bipartite=bipartite)
+    quotes = quoted(data.limitless(), cost, analyst=analyst)  # what is refused is refused here, without records
+    if explain:
+        typer.echo(explained([prices("graph", quotes.quotes.values())], data, data.limitless(), allowed))
+        return
+    edges = data.protect_to_spend(cost, budget=allowed)
+    measured = measure(edges, cost, analyst=analyst)
     fitted = fit(measured, seed=seed, steps=steps, chains=chains)
     if json is not None:
         write_json(json, {"wpinq": installed(), **fitted.content()})
@@ -101,28 +109,14 @@ def graph(
     show(edges, cost, fitted, written)
 
 
-def measure(
-    data: Input, epsilon: Fraction, budget: Fraction | None, *, mutual: bool, analyst: str | None
-) -> tuple[Collection, Any]:
-    """Charge and read; what is refused is refused without records, before a ledger is made."""
-    from wpinq.graphs.measure import measure as measured
-    from wpinq.graphs.measure import quoted
+def questions(*, mutual: bool, bipartite: bool) -> tuple[Callable[..., GraphQuotes], Callable[..., Any]]:
+    """What quotes a graph, and what measures it, of one side or two."""
+    from wpinq.graphs import bipartite as two_sides
+    from wpinq.graphs.measure import measure, quoted
 
-    quoted(data.limitless(), epsilon, mutual=mutual, analyst=analyst)
-    edges = data.protect_to_spend(epsilon, budget=budget)
-    return edges, measured(edges, epsilon, mutual=mutual, analyst=analyst)
-
-
-def measure_pairs(
-    data: Input, epsilon: Fraction, budget: Fraction | None, *, analyst: str | None
-) -> tuple[Collection, Any]:
-    """The same of a bipartite graph."""
-    from wpinq.graphs.bipartite import measure_pairs as measured
-    from wpinq.graphs.bipartite import quoted
-
-    quoted(data.limitless(), epsilon, analyst=analyst)
-    pairs = data.protect_to_spend(epsilon, budget=budget)
-    return pairs, measured(pairs, epsilon, analyst=analyst)
+    if bipartite:
+        return two_sides.quoted, two_sides.measure_pairs
+    return partial(quoted, mutual=mutual), partial(measure, mutual=mutual)
 
 
 def show(edges: Collection, epsilon: Fraction, fitted: Fitted[Any, Any], written: list[Path]) -> None:

@@ -156,15 +156,15 @@ class Input:
             SourceError, PlanError: It cannot be read or protected so.
         """
         from wpinq.protection import LIMITLESS, protect
+        from wpinq.sources.tables.tuples import NoRecords
 
         reader = self.reader()
-        columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
         name = self.name or reader.name
         endless = budget is None and self.rho is None
         owner = None if self.through is None else self._owner.empty(budget, ledger)
         made = protect(
-            [], columns=columns, name=name, unit=self._whom(owner), where=self.where, derive=self.derive or None,
-            ledger=ledger,
+            NoRecords(reader.schema), name=name, unit=self._whom(owner), where=self.where,
+            derive=self.derive or None, ledger=ledger,
             **({"rho": LIMITLESS, "delta": Fraction(999, 1000)} if endless else self.promise(budget)),
         )  # fmt: skip
         return made.at_most("auto") if self.auto else made

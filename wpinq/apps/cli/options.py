@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from wpinq.errors import ExactnessError, PlanError, SourceError
+from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import positive
 
 DataflowName = Annotated[
@@ -156,18 +156,6 @@ def by_name(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
             raise PlanError(f"{option} {name}: is given twice; give it once.")
         result[name] = value
     return result
-
-
-def text_of(call: str, path: Path) -> str:
-    """The text of a file that an option names.
-
-    Raises:
-        SourceError: It cannot be read, or is not UTF-8.
-    """
-    try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{call}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
 
 
 def _ledger_path(text: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,9 @@ from wpinq.exact import decimal
 from wpinq.html.numbers import beside_noise, footnotes, nearly, noisy, of_noise, rounded, texts
 
 if TYPE_CHECKING:
-    from wpinq import Answer, Measurement
+    from wpinq import Answer, Measurement, Quote
+    from wpinq.apps.cli.inputs import Input
+    from wpinq.collection import Collection
     from wpinq.core import Ledger, Node
 
 LEVEL = Fraction(9, 10)
@@ -83,6 +85,24 @@ def protects_line(node: Node) -> str:
     units = protected(node)
     people = "" if units != ONE_RECORD else ", which need not be all of one person's; --unit COLUMN protects people"
     return f"Protects {' and '.join(units)}{people}."
+
+
+def prices(call: str, quotes: Iterable[Quote[Measurement]]) -> str:
+    """What each measurement of a call would cost, and by how much noise would move an answer, as EXPLAIN has it."""
+    from wpinq.query.explained import explained
+
+    return str(explained(call, [(quote.label, quote, quote.query.interval()) for quote in quotes]))
+
+
+def explained(lines: Iterable[str], data: Input, empty: Collection, budget: Fraction | None) -> str:
+    """What a question would cost, as these lines tell, whom it protects, and what is left in the ledger that there is.
+
+    Raises:
+        LedgerError: That ledger would refuse it; see `Input.led`.
+        PlanError: How many records of a person are kept would be chosen first.
+    """
+    data.insist_on_a_number()
+    return "\n".join([*lines, protects_line(empty._node), *map(budget_line, data.led(empty, budget))])
 
 
 def budget_line(ledger: Ledger) -> str:

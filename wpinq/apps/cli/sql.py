@@ -270,10 +270,9 @@ def _keys(path: Path, statement: Statement) -> list[Any] | pl.LazyFrame:
         BinError: A group does not fit the columns, or there is none.
     """
     from wpinq.apps.publish.keys import declared
+    from wpinq.sources.files import text_of
 
-    if path.suffix.lower() == ".parquet" or not (text := options.text_of(f"--keys {path}", path).strip()).startswith(
-        "["
-    ):
+    if path.suffix.lower() == ".parquet" or not (text := text_of(path, f"--keys {path}").strip()).startswith("["):
         return declared(str(path), statement.schema, Path(), "--keys", statement.keys, statement.key_labels)
     try:
         groups = list(parse_bins(text, statement.schema))

@@ -16,6 +16,7 @@ from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.outputs import check_outputs
 from wpinq.errors import PlanError, SourceError
+from wpinq.sources.files import text_of
 
 if TYPE_CHECKING:
     from wpinq import Collection
@@ -116,7 +117,7 @@ def table(
     """
     import wpinq
     from wpinq.apps.cli.bins import parse_bounds
-    from wpinq.apps.cli.show import budget_line, protects_line
+    from wpinq.apps.cli.show import explained
     from wpinq.query.crosstabs.crosstab import layout, priced
 
     numbers_too = (sums, means, medians, bounds, hierarchy, public_numbers, names_delta)
@@ -149,9 +150,8 @@ def table(
     choice = empty.choice(costs, mechanism=terms["mechanism"])
     quotes = priced(empty, costs if choice is None else choice.rest, mechanism=terms["mechanism"])
     if explain:
-        left = map(budget_line, data.led(empty.records, options.amount(budget, "--budget")))
         lines = [*(choice.lines if choice else []), *(str(quote.explained()) for quote in quotes)]
-        typer.echo("\n".join([*lines, protects_line(empty.records._node), *left]))
+        typer.echo(explained(lines, data, empty.records, options.amount(budget, "--budget")))
         return
     records = _spending(data, terms, budget)
     counts = wpinq.table(
@@ -245,7 +245,7 @@ def read_kept(entry: str) -> list[tuple[dict[str, str], int]]:
     """
     call = f"--keep {entry}"
     if entry.lower().endswith(".csv"):
-        text = options.text_of(call, Path(entry))
+        text = text_of(Path(entry), call)
         try:
             rows = list(csv.DictReader(io.StringIO(text, newline=None), strict=True))
         except csv.Error as error:
@@ -275,7 +275,7 @@ def read_hierarchy(entry: str) -> tuple[str, dict[str, str]]:
         raise PlanError("--hierarchy: write COLUMN=FILE, for example region=nuts.csv.")
     call = f"--hierarchy {file}"
     result: dict[str, str] = {}
-    lines = csv.reader(io.StringIO(options.text_of(call, Path(file)), newline=None), strict=True)
+    lines = csv.reader(io.StringIO(text_of(Path(file), call), newline=None), strict=True)
     try:
         for row in lines:
             for code, parent in pairwise(row):
@@ -301,7 +301,7 @@ def read_categories(path: Path | None, names: list[str]) -> dict[str, list[str]]
     import msgspec
 
     call = f"--categories {path}"
-    text = options.text_of(call, path)
+    text = text_of(path, call)
     try:
         if text.lstrip().startswith("{"):
             lists = msgspec.json.decode(text, type=dict[str, list[str | int | bool]])

@@ -19,6 +19,7 @@ from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
 from wpinq.protection import LIMITLESS, protect
 from wpinq.sources.kept import kept
+from wpinq.sources.tables.tuples import NoRecords
 
 if TYPE_CHECKING:
     from wpinq import Unit
@@ -143,11 +144,11 @@ class Opening:
 
         def owner(table: str, records: Records, unit: Unit) -> Collection:
             schema = reader_of(records, self._home, period).schema
-            return protect([], columns=_kinds(schema), name=table, unit=unit, **empty)
+            return protect(NoRecords(schema), name=table, unit=unit, **empty)
 
         schema = self._schema() if self._schema is not None else self.reader(period).schema
         return protect(
-            [], columns=_kinds(schema), name=self._data.name, unit=led(self._data.unit, self._data.owners, owner),
+            NoRecords(schema), name=self._data.name, unit=led(self._data.unit, self._data.owners, owner),
             where=self._where(period), derive=self._data.derive or None, **empty,
         )  # fmt: skip
 
@@ -226,7 +227,3 @@ def following(version: str) -> str:
     if version.isdigit():
         return str(int(version) + 1)
     return f"{day}.{int(number) + 1 if point else 2}"
-
-
-def _kinds(schema: Schema) -> dict[str, str | None]:
-    return {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}

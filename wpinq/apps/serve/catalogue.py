@@ -17,11 +17,12 @@ from wpinq import Measurement
 from wpinq.apps.publish.file.owners import CALL, hop, unit_of
 from wpinq.apps.scripts.script import load, rehearsed
 from wpinq.apps.serve.config import NAME, Config, Protected
-from wpinq.core import Kind, Ledger, rendered, settle, sources
+from wpinq.core import Ledger, rendered, settle, sources
 from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
 from wpinq.protection import LIMITLESS, protect
 from wpinq.sources.owned import read_way
+from wpinq.sources.tables.tuples import NoRecords
 
 if TYPE_CHECKING:
     from wpinq.apps.scripts.script import Dataflow
@@ -259,6 +260,5 @@ def _measured(data: Opened) -> dict[str, Served]:
 def imagined(views: Collection) -> Collection:
     """The same without records, in memory, with a budget that does not end: mistakes and prices show in it."""
     (data,) = sources(views._node)
-    schema = views._node.schema
-    kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-    return protect([], LIMITLESS, delta="0.5", columns=kinds, name=data.name, unit=replace(data.unit, choice=None))
+    empty = NoRecords(views._node.schema)
+    return protect(empty, LIMITLESS, delta="0.5", name=data.name, unit=replace(data.unit, choice=None))

@@ -16,8 +16,9 @@ import msgspec
 
 from wpinq.apps.publish.file.declared import Number, Source
 from wpinq.apps.publish.file.reading import plain, refuse_nul
-from wpinq.errors import PlanError, SourceError
+from wpinq.errors import PlanError
 from wpinq.exact import positive
+from wpinq.sources.files import text_of
 
 __all__ = ["Config", "Fitted", "Limits", "Protected", "Published", "Server"]
 
@@ -172,9 +173,7 @@ def read(path: Path) -> Config:
         PlanError: It is no TOML, or says what cannot be.
     """
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+        table = tomllib.loads(text_of(path))
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{path}: no TOML: {error}.") from None
     refuse_nul(table, str(path))

@@ -66,7 +66,7 @@ def _no_key(call: str, theirs: object, schema: Schema) -> str:
     """What is wrong with the key of a public table."""
     named = isinstance(theirs, str)
     what = f"the public table has no column {theirs!r}" if named else "the key of a public table is one of its columns"
-    return f"{call}: {what}; there are {', '.join(schema.names)}. Say on=, or right= where it has another name there."
+    return f"{call}: {what}; there are {schema.listed}. Say on=, or right= where it has another name there."
 
 
 def those_in(node: Node, table: object, on: object, *, left: object, right: object, call: str, there: bool) -> Map:

@@ -64,9 +64,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of a record, in order."""
+    """The columns of a record, in order.
+
+    Attributes:
+        columns: They.
+        left_out: Columns of the source that no record has, each with its type, which cannot be read.
+    """
 
     columns: tuple[Column, ...]
+    left_out: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False, metadata=SHOWN)
 
     def __post_init__(self) -> None:
         if len(set(self.names)) != len(self.columns):
@@ -90,12 +96,19 @@ class Schema:
 
     @property
     def listed(self) -> str:
-        """The names for a message: in quotes where blanks and the like would not be seen.
+        """The names for a message, in quotes where blanks and the like would not be seen; then what is left out.
 
-        >>> Schema((Column("user", Kind.TEXT), Column(" page", Kind.TEXT))).listed
-        "user, ' page'"
+        >>> Schema((Column("user", Kind.TEXT), Column(" page", Kind.TEXT)), (("at", "TIME WITH TIME ZONE"),)).listed
+        "user, ' page' (left out: 'at', of type TIME WITH TIME ZONE)"
         """
-        return ", ".join(name if name.isidentifier() else repr(name) for name in self.names)
+        names = ", ".join(name if name.isidentifier() else repr(name) for name in self.names)
+        return names + self.lacks
+
+    @property
+    def lacks(self) -> str:
+        """What is left out, as a remark for a message; empty where nothing is."""
+        left_out = ", ".join(f"{name!r}, of type {type_}" for name, type_ in self.left_out)
+        return f" (left out: {left_out})" if left_out else ""
 
     @property
     def ranged(self) -> tuple[str, ...]:
@@ -123,7 +136,7 @@ class Schema:
     def select(self, names: Iterable[str]) -> Schema:
         """The columns of these names, in this schema's own order."""
         wanted = set(names)
-        return Schema(tuple(column for column in self.columns if column.name in wanted))
+        return replace(self, columns=tuple(column for column in self.columns if column.name in wanted))
 
     def kept(self, needed: Iterable[str]) -> tuple[str, ...]:
         """The needed names in order, and at least one, because a record without columns still counts."""
@@ -133,7 +146,8 @@ class Schema:
     def expanded(self, names: Iterable[str] | None = None) -> Schema:
         """The same columns, with none of these (by default, of all) ranged."""
         wanted = set(self.names if names is None else names)
-        return Schema(tuple(replace(c, ranged=c.ranged and c.name not in wanted) for c in self.columns))
+        columns = (replace(column, ranged=column.ranged and column.name not in wanted) for column in self.columns)
+        return replace(self, columns=tuple(columns))
 
     def fresh(self, name: str) -> str:
         """A column name like `name` that is not taken yet: `index`, `index_2`, ..."""

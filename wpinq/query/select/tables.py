@@ -26,7 +26,7 @@ from wpinq.core.functions.tree import col
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 from wpinq.query.select.catalogue import Catalogue, brought
-from wpinq.query.select.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
+from wpinq.query.select.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly, schema_of
 from wpinq.query.select.joins import WHY, conjuncts, equalities, implied, paired
 from wpinq.query.select.public_rows import PublicRows, looked_up
 
@@ -157,7 +157,9 @@ class Tables:
     def missing(self, node: exp.Expression) -> PlanError:
         """That no table has a column."""
         hint = suggestion(node.name, [name for columns in self._columns.values() for name in columns])
-        return PlanError(f"{CALL}: no column {shown(node)}; there are {self.names}.{hint}")
+        tables = [table for table in self._catalogue.tables.values() if isinstance(table, Collection)]
+        left_out = "".join(dict.fromkeys(schema_of(table).lacks for table in tables))
+        return PlanError(f"{CALL}: no column {shown(node)}; there are {self.names}{left_out}.{hint}")
 
     @property
     def translator(self) -> Translator:

@@ -102,7 +102,7 @@ class Postgres:
         kinds = (
             replace(column, kind=Kind.FLOAT, rounded=True) if column.name in numbers else column for column in schema
         )
-        return PostgresReader(Schema(tuple(kinds)), self, native, stored)
+        return PostgresReader(replace(schema, columns=tuple(kinds)), self, native, stored)
 
 
 @takes(url=NAME, table=NAME | NOTHING, query=NAME | NOTHING)

@@ -20,7 +20,7 @@ from wpinq.core.records.reader import Reader, listed, wanted
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources.files import File, FileReader, Files
-from wpinq.sources.form import Columns, chosen
+from wpinq.sources.form import Columns, chosen, keeps_all
 
 if TYPE_CHECKING:
     from wpinq.sources.tables.ipc import ArrowReader
@@ -97,7 +97,8 @@ def open_tables(source: Files, columns: Columns) -> Reader:
               Kind.ANY and column.kind is not whole[column.name].kind}  # fmt: skip
     readers = tuple(open_one(replace(source, files=(file,)), inside or None) for file in source.files)
     within = {column.name: column for column in readers[0].schema}
-    return HiveReader(source, Schema(tuple(within.get(one.name, one) for one in schema)), readers, values)
+    left_out = whole.left_out if keeps_all(columns) else ()
+    return HiveReader(source, Schema(tuple(within.get(one.name, one) for one in schema), left_out), readers, values)
 
 
 def _in_path(source: Files, file: File) -> dict[str, str | None]:

@@ -12,7 +12,7 @@ from wpinq.core.records.reader import listed
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources.files import Files, reading
-from wpinq.sources.form import Columns, check_names, chosen
+from wpinq.sources.form import Columns, check_names, chosen, keeps_all
 from wpinq.sources.tables.arrays import compatible, public_kind, rounds
 
 if TYPE_CHECKING:
@@ -44,13 +44,15 @@ def schema_of(types: Mapping[str, pa.DataType | str | None], names: list[str], c
             raise SourceError(f"{where}: the column {name!r} is of type {types[name]}, which cannot be read.")
     result = {name: kind for name, kind in kinds.items() if kind is not None}
     schema = chosen(result, columns, where)
+    left_out = ((name, str(types[name])) for name, kind in kinds.items() if kind is None) if keeps_all(columns) else ()
     for column in schema:
         native = types[column.name]
         if isinstance(native, str) or not compatible(native, column.kind):
             raise SourceError(
                 f"{where}: the column {column.name!r} is {native} and cannot be read as {column.kind.value}."
             )
-    return Schema(tuple(replace(column, rounded=rounds(types[column.name], column)) for column in schema))
+    return Schema(tuple(replace(column, rounded=rounds(types[column.name], column)) for column in schema),
+                  tuple(left_out))  # fmt: skip
 
 
 def _kind(type_: pa.DataType | str | None) -> Kind | None:

@@ -79,6 +79,21 @@ def held_frames(frames: Iterable[pl.DataFrame], schema: Schema) -> TupleReader:
     return TupleReader(schema, pl.concat([empty, *frames]))
 
 
+@dataclass(frozen=True, slots=True)
+class NoRecords:
+    """A source of these columns that has no record, to be protected: mistakes and prices show in it.
+
+    Attributes:
+        schema: The columns, as another source has them.
+    """
+
+    schema: Schema
+
+    def open_reader(self, _: Columns = None) -> TupleReader:
+        """A reader that has nothing to read."""
+        return held_frames([], self.schema)
+
+
 def _of_pairs(rest: Iterator[Any]) -> Iterator[Any]:
     """The same items, of which the first is a pair.
 

@@ -33,8 +33,9 @@ from wpinq.apps.publish.file.declared import (
     Words,
 )
 from wpinq.core import Asked, Kind, declared_kinds
-from wpinq.errors import ExactnessError, PlanError, SourceError
+from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import positive
+from wpinq.sources.files import text_of
 
 TABLES: dict[str, type[Table]] = {
     "data": Data, "data.unit": Person, "data.owners": Records, "budget": Budget, "period": Schedule,
@@ -57,11 +58,7 @@ def read(path: Path) -> File:
         PlanError: It is no TOML, or says what cannot be.
     """
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
-    try:
-        tables = _dates(tomllib.loads(text))
+        tables = _dates(tomllib.loads(text_of(path)))
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{path}: no TOML: {error}.") from None
     return decode(tables, str(path))

@@ -185,7 +185,7 @@ def columns(schema: Schema, call: str, *, of_any: bool = False) -> Callable[[exp
 
 def column(node: exp.Expression, schema: Schema, call: str, *, of_any: bool = False) -> Term:
     """A column of a schema by its name."""
-    name = named(node.this, schema.names, call)
+    name = named(node.this, schema.names, call, remark=schema.lacks)
     kind = schema[name].kind
     if kind is Kind.ANY and not of_any:
         raise PlanError(f"{call}: column {name!r} may hold values of any type; declare one with columns=, as in "
@@ -195,7 +195,9 @@ def column(node: exp.Expression, schema: Schema, call: str, *, of_any: bool = Fa
     return Term(col(name), kind, shown(node))
 
 
-def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str = "column") -> str:
+def named(
+    identifier: exp.Expression, names: Sequence[str], call: str, what: str = "column", *, remark: str = ""
+) -> str:
     """The one name that an identifier stands for.
 
     Raises:
@@ -208,5 +210,5 @@ def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str
     if len(alike) != 1:
         result = f"several {what}s" if alike else f"no {what}"
         hint = "" if alike else suggestion(wanted, names)
-        raise PlanError(f"{call}: {result} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.{hint}")
+        raise PlanError(f"{call}: {result} {shown(wanted)!r}; there are {', '.join(map(repr, names))}{remark}.{hint}")
     return alike[0]

@@ -44,6 +44,14 @@ def test_names_of_enough_records_are_told_and_all_others_are_counted_under_one(u
     assert "Values of town and size are told that enough records have; all else is 'other'." in repr(told)
 
 
+@pytest.mark.parametrize("name", ["home town", 'a"b', "count(*)", "x+y"])
+def test_names_are_told_of_a_column_of_any_name(name):
+    """A name with a space was read as SQL: "map: no column 'home'"."""
+    people = wpinq.protect(PEOPLE.rename({"town": name}), budget=10**6, delta="1e-5")
+    told = wpinq.table(people, name, epsilon=10**4, delta="1e-6")
+    assert told.keys == ((name, ("north", "south", "other", "all")),)
+
+
 def test_who_is_alone_is_not_told():
     told = wpinq.table(protected(), "town", epsilon=2, delta="1e-9")
     assert "island" not in told.keys[0][1]

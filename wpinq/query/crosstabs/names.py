@@ -146,6 +146,6 @@ def choose_names(
     else:
         cost = positive(costs.get("epsilon"), f"{CALL}(epsilon=...)") * part / ledgers
     quotes = {
-        column: quote_select(records.map(column), cost, lost, name=name, analyst=analyst) for column in columns
+        column: quote_select(records.map(pl.col(column)), cost, lost, name=name, analyst=analyst) for column in columns
     }  # fmt: skip
     return NameChoice(quotes, lost * len(columns), rest)

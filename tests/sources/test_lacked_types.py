@@ -105,6 +105,21 @@ def test_check_says_which_columns_are_left_out(tmp_path, capsys):
     assert "(left out: 'x', of type BIT, 'y', of type VARIANT)" in capsys.readouterr().err
 
 
+def test_one_column_that_is_left_out_is_named_on_one_line(tmp_path, capsys):
+    """It said "1 columns", and wrote a type's line breaks and what moves a cursor to the terminal."""
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
+        connection.execute('CREATE TABLE t ("user" VARCHAR, w UNION(n INTEGER, "a\n\x1b[31mb" VARCHAR))')
+        connection.execute("CREATE TABLE none AS SELECT '0101'::BIT AS x")
+    assert main(["check", f"duckdb:{tmp_path / 'x.duckdb'}?table=t"]) == 1
+    shown = capsys.readouterr().out
+    assert "; a column is left out." in " ".join(shown.split())
+    assert shown.splitlines()[-1].startswith("the column 'w' is left out")
+    assert "\x1b" not in shown
+    for command in (["check"], ["degrees", "--of", "x", "--epsilon", "1"]):
+        assert main([command[0], f"duckdb:{tmp_path / 'x.duckdb'}?table=none", *command[1:]]) == 2
+        assert "x.duckdb: no column can be read; 'x' is of type BIT." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("type_", [pl.Int128, pl.UInt128])
 def test_integers_of_128_bits_are_texts_or_what_is_declared(type_, lazy):

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.core.ledger.several import price_lines
+from wpinq.core.ledger.versions import printable
 from wpinq.core.operators.window import each_is_charged
 from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.core.plan.phrase import biases
@@ -80,7 +81,7 @@ def tree(root: Node) -> list[str]:
         number = f" [{numbers[same[node]]}]" if same[node] in numbers else ""
         new = not again and digests[node] is None and all(digests[entry] is not None for entry in node.inputs)
         facts = _facts(node) + (", no fingerprint: a new question every time" if new else "")
-        lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else facts}")
+        lines.append(printable(f"{lead}{branch}{node.title}{number}{', as above' if again else facts}"))
         deeper = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
         for count, source_node in enumerate(() if again else node.inputs, start=1):
             visit(source_node, deeper, "└─ " if count == len(node.inputs) else "├─ ")

@@ -10,6 +10,7 @@ import typer
 
 from wpinq.apps.cli import arguments
 from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.lines import one_line, printable
 from wpinq.sources.form import parse_columns
 
 if TYPE_CHECKING:
@@ -73,26 +74,29 @@ def _print(report: Report) -> None:
     console = Console()
     console.print(WARNING, highlight=False)
     size = "" if report.size is None else f", {report.size:,} bytes"
-    left_out = f"{len(report.schema.left_out):,} columns are left out" if report.schema.left_out else "nothing is wrong"
+    number = len(report.schema.left_out)
+    left_out = (
+        f"{number:,} columns are left out" if number > 1 else "a column is left out" if number else "nothing is wrong"
+    )
     what = f"{report.dropped:,} rows dropped" if report.counts or report.missing else left_out
-    console.print(Text(f"{report.name}{size}: {report.rows:,} records of {report.schema}; {what}."))
+    console.print(Text(one_line(f"{report.name}{size}: {report.rows:,} records of {report.schema}; {what}.")))
     table = Table("what is wrong", "how often", "column", "rows")
     for reason, number in report.counts.items():
         shown = [problem for problem in report.problems if problem.reason == reason]
         for column in dict.fromkeys(problem.column for problem in shown):
             rows = ", ".join(_position(problem) for problem in shown if problem.column == column)
             more = ", ..." if number > len(shown) else ""
-            table.add_row(reason, f"{number:,}", Text(column or ""), Text(rows + more))
+            table.add_row(reason, f"{number:,}", Text(printable(column or "")), Text(printable(rows + more)))
     if report.counts:
         console.print(table)
     if report.looks and report.rows:
         table = Table("column", "read as", "null", "looks like", "to read it so")
         for name, look in report.looks.items():
             null = f"{report.rows - look.filled + look.lost:,}"
-            table.add_row(Text(name), look.column.kind.value, null, look.looks, Text(look.mend))
+            table.add_row(Text(printable(name)), look.column.kind.value, null, look.looks, Text(printable(look.mend)))
         console.print(table)
     for hint in report.hints:
-        console.print(Text(f"{hint}."), soft_wrap=True)
+        console.print(Text(one_line(f"{hint}.")), soft_wrap=True)
 
 
 def _position(problem: Problem) -> str:

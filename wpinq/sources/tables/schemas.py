@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from wpinq.core.ledger.versions import printable
 from wpinq.core.records.reader import listed
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError
@@ -42,9 +43,12 @@ def schema_of(types: Mapping[str, pa.DataType | str | None], names: list[str], c
     for name in columns or ():
         if name in kinds and kinds[name] is None:
             raise SourceError(f"{where}: the column {name!r} is of type {types[name]}, which cannot be read.")
+    left_out = tuple((name, printable(str(types[name]))) for name, kind in kinds.items() if kind is None)
     result = {name: kind for name, kind in kinds.items() if kind is not None}
+    if left_out and not result:
+        name, type_ = left_out[0]
+        raise SourceError(f"{where}: no column can be read; {name!r} is of type {type_}.")
     schema = chosen(result, columns, where)
-    left_out = ((name, str(types[name])) for name, kind in kinds.items() if kind is None) if keeps_all(columns) else ()
     for column in schema:
         native = types[column.name]
         if isinstance(native, str) or not compatible(native, column.kind):
@@ -52,7 +56,7 @@ def schema_of(types: Mapping[str, pa.DataType | str | None], names: list[str], c
                 f"{where}: the column {column.name!r} is {native} and cannot be read as {column.kind.value}."
             )
     return Schema(tuple(replace(column, rounded=rounds(types[column.name], column)) for column in schema),
-                  tuple(left_out))  # fmt: skip
+                  left_out if keeps_all(columns) else ())  # fmt: skip
 
 
 def _kind(type_: pa.DataType | str | None) -> Kind | None:

@@ -2,6 +2,7 @@
 
 import re
 
+import polars as pl
 import pytest
 
 from wpinq.apps.cli import main
@@ -73,6 +74,47 @@ def test_what_the_ledger_would_refuse_is_not_priced(command, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["sql", "SELECT COUNT(*) FROM v", "--from", "v=v.csv"],
+        ["table", "v.csv", "--down", "page", "--names-delta", "1e-6"],
+        ["degrees", "v.csv", "--of", "page"],
+        ["graph", "v.csv"],
+    ],
+)
+def test_what_a_budget_could_not_pay_is_not_priced(command, tmp_path, monkeypatch, capsys):
+    """It printed a price where the same command without --explain refuses the budget."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("user,page\nann,a\nbob,b\n")
+    dear = [["--epsilon", "1", "--budget", "0.5"]]
+    dear += [["--rho", "1", "--budget", "2"]] * (command[0] != "graph")
+    dear += [["--epsilon", "1", "--rho", "1", "--budget", "2"]] * (command[0] == "graph")
+    for options in dear:
+        said = []
+        for more in ([], ["--explain"]):
+            assert main([*command, *options, *more]) == 2
+            said.append(capsys.readouterr().err)
+        assert "--budget" in said[0]
+        assert said[0] == said[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["v.csv"]
+
+
+def test_another_budget_of_rho_is_refused_by_explain_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("user,page\nann,a\nbob,b\n")
+    counted = ["sql", "SELECT COUNT(*) FROM v", "--from", "v=v.csv", "--rho", "1", "--ledger-rho"]
+    assert main([*counted, "4"]) == 0
+    capsys.readouterr()
+    for command in ([*counted, "3"], ["graph", "v.csv", "--epsilon", "1", "--rho", "3"]):
+        said = []
+        for more in ([], ["--explain"]):
+            assert main([*command, *more]) == 2
+            said.append(capsys.readouterr().err)
+        assert "its budget is rho 4, delta 0.00001, and not rho 3" in said[0]
+        assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
     ("command", "rows"),
     [
         (["degrees", "v.csv", "--of", "page", "--epsilon", "1", "--unit", "user", "--at-most", "3"],
@@ -101,3 +143,17 @@ def test_a_bound_that_would_be_chosen_has_no_price_yet(tmp_path, monkeypatch, ca
     command = ["degrees", "v.csv", "--of", "page", "--epsilon", "1", "--unit", "user", "--at-most", "auto"]
     assert main([*command, "--bound-epsilon", "0.1", "--explain"]) == 2
     assert "--at-most auto: is chosen when records are read" in capsys.readouterr().err
+
+
+def test_plans_and_checks_move_no_cursor(tmp_path, monkeypatch, capsys):
+    """The name of a column stood as it is in a plan, and in what check says."""
+    monkeypatch.chdir(tmp_path)
+    name = "p\x1b[31mq\nz"
+    pl.DataFrame({"user": ["ann", "bob"], name: ["a", None]}).write_parquet("v.parquet")
+    query = f'SELECT COUNT(DISTINCT "{name}") FROM v'
+    for command in (["sql", query, "--from", "v=v.parquet", "--epsilon", "1", "--explain"],
+                    ["explain", "page_views", "v.parquet"], ["check", "v.parquet"]):  # fmt: skip
+        main(command)
+        shown = capsys.readouterr()
+        assert "\x1b" not in shown.out + shown.err
+        assert not any(line.startswith("z") for line in shown.out.splitlines()), shown.out

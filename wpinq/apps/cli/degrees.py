@@ -119,7 +119,7 @@ def degrees(
     how = {"split": share, "method": method and method.value, "prior": prior and prior.value, "analyst": analyst}
     quotes = quoted(data, of, terms, how)
     if explain:
-        typer.echo(explained([prices("degrees", quotes)], data, data.limitless(), allowed))
+        typer.echo(explained([prices("degrees", quotes)], data, data.limitless(), allowed, **_price(terms)))
         return
     release = measured(data, of, terms, how, budget=allowed)
     if json is not None:
@@ -184,11 +184,17 @@ def measured(data: Input, of: str, terms: Terms, how: dict[str, Any], *, budget:
     import wpinq
     from wpinq.core import sources
 
-    epsilon, rho = (None if amount is None else exact(amount, "degrees") for amount in (terms.epsilon, terms.rho))
-    counted = replace(data, rho=None).protect_to_spend(epsilon, rho, budget).map(pl.col(of))
-    words: dict[str, Any] = {"name": f"degrees of {of}", **how}
-    fit = wpinq.degrees.release(counted, epsilon, rho=rho, mechanism=terms.mechanism, **words)
+    price = _price(terms)
+    counted = replace(data, rho=None).protect_to_spend(**price, budget=budget).map(pl.col(of))
+    words: dict[str, Any] = {"name": f"degrees of {of}", **how, **price}
+    fit = wpinq.degrees.release(counted, mechanism=terms.mechanism, **words)
     return FittedRelease(of, sources(counted._node)[0], terms, fit, counted._node)
+
+
+def _price(terms: Terms) -> dict[str, Fraction | None]:
+    """What is spent, of epsilon or of rho."""
+    amounts = {"epsilon": terms.epsilon, "rho": terms.rho}
+    return {word: None if amount is None else exact(amount, "degrees") for word, amount in amounts.items()}
 
 
 def _synthesize(fit: Fit, path: Path, columns: tuple[str, str]) -> None:

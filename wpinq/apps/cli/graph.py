@@ -94,7 +94,7 @@ def graph(
     quoted, measure = questions(mutual=mutual, bipartite=bipartite)
     quotes = quoted(data.limitless(), cost, analyst=analyst)  # what is refused is refused here, without records
     if explain:
-        typer.echo(explained([prices("graph", quotes.quotes.values())], data, data.limitless(), allowed))
+        typer.echo(explained([prices("graph", quotes.quotes.values())], data, data.limitless(), allowed, epsilon=cost))
         return
     edges = data.protect_to_spend(cost, budget=allowed)
     measured = measure(edges, cost, analyst=analyst)

@@ -270,22 +270,28 @@ class Input:
             except LedgerError as error:  # where there is a ledger its budget was given by nobody
                 raise (error if self._is_led else refused) from None
 
-    def led(self, empty: Collection, budget: Fraction | None) -> list[Ledger]:
+    def led(
+        self, empty: Collection, budget: Fraction | None, *, epsilon: Fraction | None, rho: Fraction | None
+    ) -> list[Ledger]:
         """The ledger that a question would open; none where it would be made.
 
         Args:
             empty: The collection without records.
             budget: The budget that was given.
+            epsilon, rho: What the question costs.
 
         Raises:
             LedgerError: It would be refused: it is of other people, or has another unit or budget.
+            PlanError, BudgetError: No such budget could pay.
         """
         from wpinq.core import Asked, Ledger, sources
 
+        self.promise(budget)
+        self.check_budget(budget, epsilon, rho)
         path = self._ledger_of(self.reader())
         ledger = None if path is None else Ledger.find(path)
         if ledger is not None:
-            terms = Asked.of("--budget", budget, accounting=self.accounting)
+            terms = Asked.of("--budget", budget, rho=self.rho, accounting=self.accounting)
             unit = sources(empty._node)[0].unit.whom
             ledger.check_table(self.name, unit, terms, shared=self.ledger is not None)
         return [] if ledger is None else [ledger]
@@ -317,14 +323,7 @@ class Input:
         """
         from wpinq.core import Asked, sources
 
-        if budget is not None and self.accounting != "renyi":
-            if rho is not None:
-                raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
-                                "--delta; or leave it out.")  # fmt: skip
-            if (whole := self._with_choice(epsilon)) > budget:
-                raise BudgetError(
-                    f"--budget {decimal(budget)}: this costs epsilon {decimal(whole)}; nothing was charged."
-                )
+        self.check_budget(budget, epsilon, rho)
         try:
             return self.protect(budget)
         except LedgerError as refused:
@@ -337,6 +336,20 @@ class Input:
             if (held.budget, held.accounting) != (wanted.amount, wanted.accounting):
                 raise
             return result
+
+    def check_budget(self, budget: Fraction | None, epsilon: Fraction | None, rho: Fraction | None) -> None:
+        """Refuse a budget of epsilons that could not pay for this.
+
+        Raises:
+            PlanError, BudgetError: It could not.
+        """
+        if budget is None or self.accounting == "renyi":
+            return
+        if rho is not None:
+            raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
+                            "--delta; or leave it out.")  # fmt: skip
+        if (whole := self._with_choice(epsilon)) > budget:
+            raise BudgetError(f"--budget {decimal(budget)}: this costs epsilon {decimal(whole)}; nothing was charged.")
 
     def files(self) -> set[Path]:
         """The files that no output may replace.

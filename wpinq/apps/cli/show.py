@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -94,15 +95,19 @@ def prices(call: str, quotes: Iterable[Quote[Measurement]]) -> str:
     return str(explained(call, [(quote.label, quote, quote.query.interval()) for quote in quotes]))
 
 
-def explained(lines: Iterable[str], data: Input, empty: Collection, budget: Fraction | None) -> str:
+def explained(
+    lines: Iterable[str], data: Input, empty: Collection, budget: Fraction | None, *, epsilon: Fraction | None = None,
+    rho: Fraction | None = None,
+) -> str:  # fmt: skip
     """What a question would cost, as these lines tell, whom it protects, and what is left in the ledger that there is.
 
     Raises:
-        LedgerError: That ledger would refuse it; see `Input.led`.
+        LedgerError, BudgetError: That ledger, or a new one, would refuse it; see `Input.led`.
         PlanError: How many records of a person are kept would be chosen first.
     """
     data.insist_on_a_number()
-    return "\n".join([*lines, protects_line(empty._node), *map(budget_line, data.led(empty, budget))])
+    led = (data if rho is None else replace(data, rho=None)).led(empty, budget, epsilon=epsilon, rho=rho)
+    return "\n".join([*lines, protects_line(empty._node), *map(budget_line, led)])
 
 
 def budget_line(ledger: Ledger) -> str:

@@ -146,7 +146,8 @@ def sql(
         if explain:
             asked: dict[str, Any] = {"epsilon": cost, "rho": bell, "mechanism": noise, "delta": chance, "keys": groups}
             told = partial(answered, f"EXPLAIN {query}", **asked, bounds=limits)
-            known = [ledger for name, collection in empty.items() for ledger in inputs[name].led(collection, amount)]
+            known = [ledger for name, collection in empty.items()
+                     for ledger in inputs[name].led(collection, amount, epsilon=whole, rho=bell)]  # fmt: skip
             _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, told))
             if keyed and groups is None and chance is not None and not _waits(inputs):
                 _publishing(quoted(query, {**free, **empty}, **asked, bounds=limits), chance)

@@ -151,7 +151,8 @@ def table(
     quotes = priced(empty, costs if choice is None else choice.rest, mechanism=terms["mechanism"])
     if explain:
         lines = [*(choice.lines if choice else []), *(str(quote.explained()) for quote in quotes)]
-        typer.echo(explained(lines, data, empty.records, options.amount(budget, "--budget")))
+        price = {word: terms[word] for word in ("epsilon", "rho")}
+        typer.echo(explained(lines, data, empty.records, options.amount(budget, "--budget"), **price))
         return
     records = _spending(data, terms, budget)
     counts = wpinq.table(

@@ -11,6 +11,8 @@ from serving import serving, written
 import wpinq
 from wpinq.apps.cli import main
 from wpinq.core.ledger import Ledger
+from wpinq.core.plan.node import sources
+from wpinq.errors import BudgetError, PlanError
 from wpinq.tools.openmetrics import MEDIA, openmetrics
 
 
@@ -33,6 +35,26 @@ def spent(place, rows, **budget):
     pages = views.map("page")
     pages.measure(rho="1/4", mechanism="gaussian") if "rho" in budget else pages.measure("1/4", analyst='an"n\n\\')
     return Ledger.existing(place)
+
+
+def test_a_name_that_is_no_utf8_is_no_analyst_and_a_label_that_can_be_written(tmp_path, capsys):
+    """A cap of such a name was recorded, and `ledger metrics` ended in UnicodeEncodeError for ever."""
+    place = tmp_path / "l\udcff"
+    ledger = spent(place, [("ann", "/")], budget=2)
+    for wrong in ("\udcff", b"ann", None):
+        with pytest.raises(PlanError, match="cap\\(analyst=...\\)"):
+            ledger.cap(wrong, Fraction(1))
+    assert main(["ledger", "cap", str(place), "\udcff", "1"]) == 2
+    assert "no valid text" in capsys.readouterr().err
+    assert main(["ledger", "metrics", str(place)]) == 0
+    assert 'wpinq_ledger_budget{kind="epsilon",ledger="' in capsys.readouterr().out
+
+
+def test_a_cap_of_a_number_holds_the_analyst_of_that_number():
+    views = wpinq.protect([("ann", "/")], columns=("user", "page"), budget=5)
+    sources(views._node)[0].ledger.cap(7, 1)
+    with pytest.raises(BudgetError, match="the cap of analyst '7'"):
+        views.map("page").measure(epsilon=2, analyst=7)
 
 
 def test_what_is_left_is_read_by_the_parser_of_prometheus(tmp_path):

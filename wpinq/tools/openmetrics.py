@@ -118,10 +118,15 @@ def _gauges(ledgers: Mapping[str, Ledger]) -> Iterator[Any]:
     for label, ledger in ledgers.items():
         now = Allowance.of(ledger, "")[0]
         for name, gauge in whole.items():
-            gauge.add_metric([label, now.kind], float(getattr(now, name)))
+            gauge.add_metric([_utf8(label), now.kind], float(getattr(now, name)))
         for analyst in Allowance.capped(ledger):
             allowance = Allowance.of(ledger, analyst)[0]
             for name, amount in (("cap", allowance.cap), ("cap_left", allowance.own)):
-                of_analysts[name].add_metric([label, now.kind, analyst], float(amount or 0))
+                of_analysts[name].add_metric([_utf8(label), now.kind, _utf8(analyst)], float(amount or 0))
     yield from whole.values()
     yield from of_analysts.values()
+
+
+def _utf8(label: str) -> str:
+    """A label that can be written; the path of a ledger may have bytes that are no UTF-8."""
+    return label.encode("utf-8", "backslashreplace").decode()

@@ -25,8 +25,8 @@ from wpinq.core.ledger.sums.accountant import Accountant, Entry
 from wpinq.core.ledger.sums.cost import ZERO, Charge, Cost, key
 from wpinq.core.ledger.sums.privacy_filter import Promise
 from wpinq.core.ledger.transaction import LedgerState, Seal, Transaction, compared, refuse_closed
-from wpinq.core.ledger.versions import Pin, state_code, version_label
-from wpinq.errors import ExactnessError, LedgerError
+from wpinq.core.ledger.versions import Pin, state_code, version_label, wording
+from wpinq.errors import ExactnessError, LedgerError, PlanError
 from wpinq.exact import decimal, exact, positive
 
 
@@ -344,10 +344,13 @@ class Ledger:
 
         Raises:
             ExactnessError: A cap is negative or above what all may spend together.
+            PlanError: The analyst is no text.
         """
+        if (who := wording(analyst, "cap(analyst=...)")) is None:
+            raise PlanError("cap(analyst=...): takes text, and got None.")
         amounts = exact(epsilon, "cap(epsilon=...)"), None if delta is None else exact(delta, "cap(delta=...)")
         with self.transaction() as transaction:
-            transaction.cap(analyst, *amounts)
+            transaction.cap(who, *amounts)
 
     def raise_budget(self, epsilon: Fraction) -> None:
         """Raise the budget to `epsilon`, or rho, in all; this is the curator's decision, and is recorded.

@@ -32,6 +32,13 @@ def test_a_dataflow_is_tried_on_made_up_records_and_nothing_is_read_or_charged(s
     assert sorted(one.name for one in script.iterdir()) == ["flow.py", "views.csv"]
 
 
+def test_records_of_your_own_that_are_not_there_are_named(script, capsys):
+    """It said that the system refused, and not what."""
+    for rows, why in (("few.csv", "few.csv: no such file"), ("nowhere/few.csv", "no such file")):
+        assert main(["try", "flow.py", "views.csv", "--rows", rows]) == 2
+        assert why in capsys.readouterr().err
+
+
 def test_records_of_your_own_are_taken_and_the_protected_ones_are_not(script, capsys):
     (script / "few.csv").write_text("user,page\nann,nowhere\nbob,home\n")
     assert main(["try", "flow.py", "views.csv", "--rows", "few.csv"]) == 0

@@ -61,7 +61,7 @@ def _records(path: Path, data: Input, views: Collection) -> list[tuple[Any, ...]
 
     if data.source and path.resolve() in data.files():
         raise PlanError(f"--rows {path}: these are the protected records; write some of your own.")
-    if path.stat().st_size > 1 << 20:
+    if path.is_file() and path.stat().st_size > 1 << 20:
         raise PlanError(f"--rows {path}: is larger than a mebibyte; a few records are enough, and quick.")
     schema = leaves(views)[0].schema
     reader = open_source(path, columns={column.name: column.kind.value for column in schema})

@@ -42,7 +42,7 @@ def test_a_name_that_is_no_utf8_is_no_analyst_and_a_label_that_can_be_written(tm
     place = tmp_path / "l\udcff"
     ledger = spent(place, [("ann", "/")], budget=2)
     for wrong in ("\udcff", b"ann", None):
-        with pytest.raises(PlanError, match="cap\\(analyst=...\\)"):
+        with pytest.raises(PlanError, match=r"cap\(analyst=...\)"):
             ledger.cap(wrong, Fraction(1))
     assert main(["ledger", "cap", str(place), "\udcff", "1"]) == 2
     assert "no valid text" in capsys.readouterr().err

@@ -42,7 +42,9 @@ def audit(
     data: Input,
     source: options.ColumnsOf = "",
     cases: Annotated[int, typer.Option(help="How many pairs of neighbours to try.", min=1)] = 200,
-    seconds: Annotated[float, typer.Option(help="Stop after as many seconds.", min=0)] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(help="Stop after as many seconds.", min=0, callback=options.a_number)
+    ] = 60.0,
     seed: Annotated[int, typer.Option(help="Chooses the records that are made up.")] = 0,
     out: Annotated[
         Path | None,
@@ -52,7 +54,10 @@ def audit(
         bool, typer.Option("--self", help="Audit wpinq instead: its noise, operators, charges, and planted faults.")
     ] = False,
     minutes: Annotated[
-        float, typer.Option(help="With --self: about how long; longer tries more.", min=0.5, max=600)
+        float,
+        typer.Option(
+            help="With --self: about how long; longer tries more.", min=0.5, max=600, callback=options.a_number
+        ),
     ] = 2.0,
     json: Json = None,
     html: Html = None,

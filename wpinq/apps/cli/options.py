@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -243,12 +244,31 @@ Index = Annotated[
         "people are quick, with the same answers; the first one makes it. 'wpinq ledger forget' removes it.",
     ),
 ]
+YEAR = 366 * 24 * 60 * 60
+"""Seconds that a stream may be asked to wait."""
+
+
+def a_number(seconds: float) -> float:
+    """The value of an option of seconds, which no range keeps from being NaN.
+
+    Raises:
+        BadParameter: It is no number.
+    """
+    if math.isnan(seconds):
+        raise typer.BadParameter("nan is no number.")
+    return seconds
+
+
 Follow = Annotated[
     bool, typer.Option("--follow", help="INPUT grows: go on, and answer about what is added. A topic and - always do.")
 ]
 Every = Annotated[
-    float, typer.Option("--every", help="Seconds between the answers about a stream.", metavar="SECONDS", min=0.01)
-]
+    float,
+    typer.Option(
+        "--every", help="Seconds between the answers about a stream.", metavar="SECONDS", min=0.01, max=YEAR,
+        callback=a_number,
+    ),
+]  # fmt: skip
 Workers = Annotated[
     int | None,
     typer.Option(
@@ -269,6 +289,8 @@ Lateness = Annotated[
         "counted nowhere.",
         metavar="SECONDS",
         min=0,
+        max=YEAR,
+        callback=a_number,
     ),
 ]
 To = Annotated[

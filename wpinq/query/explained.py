@@ -96,7 +96,7 @@ def _moves(quote: Quote[Any]) -> tuple[float, float, float | None, float]:
 
 
 def _cost(quote: Quote[Any]) -> tuple[float, float, float]:
-    """The epsilon, rho and delta that it costs who is in all tables of a ledger; where rho adds up, that of any noise."""
+    """The epsilon, rho and delta that it costs who is in all tables of a ledger; of any noise where rho adds up."""
     deltas: dict[str, Fraction] = defaultdict(Fraction)
     rhos: dict[str, Fraction] = defaultdict(Fraction)
     for ledger, charge in quote.charges:

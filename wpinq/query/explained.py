@@ -97,11 +97,13 @@ def _moves(quote: Quote[Any]) -> tuple[float, float, float | None, float]:
 
 def _cost(quote: Quote[Any]) -> tuple[float, float, float]:
     """The epsilon, rho and delta that it costs who is in all tables of a ledger; of any noise where rho adds up."""
+    from wpinq.protection import LIMITLESS
+
     deltas: dict[str, Fraction] = defaultdict(Fraction)
     rhos: dict[str, Fraction] = defaultdict(Fraction)
     for ledger, charge in quote.charges:
         deltas[ledger.identity] += sum((cost.delta for cost in charge.costs), Fraction(0))
-        if ledger.promise.accounting == RHO:
+        if ledger.promise.accounting == RHO and ledger.promise.budget != LIMITLESS:
             rhos[ledger.identity] += ledger.promise.begun().including(charge.costs).divergence
     rho = max(rhos.values(), default=quote.rho)
     return float(max(quote.paid.values())), float(rho), float(max(deltas.values(), default=Fraction(0)))

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 WORD = NAME | NOTHING
 LIMITLESS = Fraction(10**12)
-"""A budget that no question spends, for rehearsals that only look at costs."""
+"""A budget that no question spends, for rehearsals that only look at costs, whatever the ledger adds up."""
+LIMITLESS_RHO = 2 * LIMITLESS
+"""The same in place of a ledger that is known to add up rho."""
 
 
 @takes(

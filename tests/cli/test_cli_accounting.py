@@ -137,3 +137,11 @@ def test_degrees_spend_rho(wpinq, views, tmp_path):
     assert wpinq(*asked, "--rho", "1/2").code == 0
     assert Ledger.existing(tmp_path / "l").divergence == library.exact.exact("5/8", "")
     assert "give --epsilon" in wpinq(*asked).refused()
+
+
+@pytest.mark.parametrize(("promise", "rho"), [(("--budget", 3), "0"), (("--rho", 3), "0.125")])
+def test_explain_tells_a_rho_where_the_ledger_adds_it_up_alone(wpinq, views, small, promise, rho, tmp_path):
+    assert wpinq("run", small, views, *promise, "--ledger", tmp_path / "led").code == 0
+    told = wpinq("degrees", views, "--of", "page", "--epsilon", "1/2", "--ledger", tmp_path / "led", "--explain").out
+    line = next(line for line in told.splitlines() if line.startswith("degrees of page"))
+    assert line.split()[-3:] == ["0.5", rho, "0"]

@@ -30,6 +30,17 @@ def test_help_is_a_screen_by_subject_and_all_of_it_is_behind_help_all(name, caps
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_help_that_another_points_to_is_shown_without_hidden_options(name, capsys):
+    assert main([name, "--help"]) == 0
+    texts = [capsys.readouterr().out]
+    if "--help-all" in texts[0]:
+        assert main([name, "--help-all"]) == 0
+        texts.append(capsys.readouterr().out)
+    hidden = [one.opts[0] for one in made(name).params if getattr(one, "hidden", False)]
+    assert not [option for option in hidden for text in texts if option in text]
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_command_that_is_short_has_one_help(name, capsys):
     main([name, "--help"])
     assert len(capsys.readouterr().out.splitlines()) <= 60

@@ -18,6 +18,17 @@ def test_every_file_and_room_that_it_names_is_there():
     assert not missing
 
 
+def test_an_auditor_is_told_how_much_there_is_to_read():
+    def lines(paths):
+        return sum(len(path.read_text().splitlines()) for path in paths)
+
+    page = (PACKAGE / "docs/auditing.md").read_text()
+    core, table = (int(text.replace(",", "")) for text in re.findall(r"(\d+,\d+) lines", page))
+    named = {PACKAGE / name for name in re.findall(r"`(core/[a-z_/]+\.py)`", page.partition("| minutes |")[2])}
+    assert core == pytest.approx(lines((PACKAGE / "core").rglob("*.py")), rel=0.1)
+    assert table == pytest.approx(lines(named), rel=0.1)
+
+
 def test_every_call_that_it_names_is_there():
     text = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     for name in re.findall(r"`(?:\w+\.)?(Survey|DataSet|Collection|Node|answers|protect|observe)`", PAGE):

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 from mutation.mutants import mutants
-from mutation.plants import PLANTS, RULES
+from mutation.plants import PLANTS, RECORD_PLAY, RULES, STORES
 from mutation.rooms import ROOMS, SHARE
 
 from wpinq.testing.checks import plants, run
 from wpinq.testing.checks.plants import planted
 
 ROOT = Path(__file__).parents[2]
+ATTACKS = ("wpinq/docs/auditing.md", "wpinq/docs/attacks.md")
 
 
 @pytest.mark.parametrize("name", PLANTS)
@@ -27,6 +28,17 @@ def test_plants_that_are_shipped_fit_the_code_and_every_check_has_one():
     for plant in plants.PLANTS.values():
         compile(planted(run.PACKAGE, plant), plant.file, "exec")
     assert {plant.check for plant in plants.PLANTS.values()} == set(run.CHECKS)
+
+
+def test_pages_say_how_many_plants_there_are():
+    pages = {name: " ".join((ROOT / name).read_text().split()) for name in ("README.md", *ATTACKS)}
+    assert f"; {len(PLANTS)} planted faults" in pages["README.md"]
+    assert f"all {len(PLANTS)} without a name" in pages["wpinq/docs/auditing.md"]
+    told = f"`--plants`: {len(PLANTS)} faults by name, each found by one named test: {len(RECORD_PLAY)} of the classes"
+    assert told in pages["wpinq/docs/attacks.md"]
+    assert (
+        f"one for each of {len(RULES)} privacy rules, and {len(STORES)} wrong stores" in pages["wpinq/docs/attacks.md"]
+    )
 
 
 def test_every_rule_has_a_plant():

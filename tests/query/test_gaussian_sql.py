@@ -29,6 +29,21 @@ def ledger(one):
     return sources(one._node)[0].ledger
 
 
+@pytest.mark.parametrize(
+    "asked", [{"epsilon": "1/2"}, {"epsilon": "1/2", "at_most": "auto"}, {"rho": "1/3", **GAUSSIAN}]
+)
+@pytest.mark.parametrize("query", [
+    "SELECT page, COUNT(*) AS n, COUNT(DISTINCT user) AS u FROM v GROUP BY page",
+    "SELECT page, COUNT(*) AS n, MEDIAN(size) AS m, SUM(size) AS s FROM v GROUP BY page",
+])  # fmt: skip
+def test_explain_tells_the_rho_that_a_ledger_of_rho_is_charged_for_every_noise(query, asked):
+    v = table()
+    asked = {**asked, "keys": PAGES, "bounds": {"size": (0, 10)} if "SUM" in query else None}
+    told = wpinq.sql(f"EXPLAIN {query}", {"v": v}, **asked).frame
+    wpinq.sql(query, {"v": v}, **asked)
+    assert told["rho"].sum() == pytest.approx(float(ledger(v).divergence), rel=1e-9)
+
+
 @pytest.mark.parametrize("query", [
     "SELECT page, COUNT(*) AS n FROM v GROUP BY page",
     "SELECT page, COUNT(*) AS n, AVG(size) AS a, COUNT(DISTINCT user) AS u FROM v GROUP BY page",

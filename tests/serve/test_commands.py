@@ -78,3 +78,25 @@ def test_what_a_token_cannot_be_is_said_in_one_line(tmp_path, capsys, words, mat
     assert main(["token", *(place if word == "FILE" else word for word in words)]) == 2
     told = capsys.readouterr()
     assert re.search(match, told.err) and told.err.count("\n") == 1 and "wpinq_" not in told.out
+
+
+@pytest.mark.parametrize(
+    ("analyst", "words", "match"),
+    [
+        ("ann", ["--cap", "50"], "cap of 'hidden': 50 is not between 0 and the budget, 10"),
+        (
+            "ann",
+            ["--cap", "1", "--cap-delta", "1e-4"],
+            "cap of 'hidden': 0.0001 is not between 0 and the delta, 0.0000",
+        ),
+        ("ann\nforged", ["--cap", "1"], "letters"),
+    ],
+)
+def test_a_token_that_is_refused_sets_no_cap(tmp_path, capsys, analyst, words, match):
+    place = str(written(tmp_path) / "site.toml")
+    with serving(tmp_path):
+        pass
+    assert main(["token", "make", place, analyst, *words]) == 2
+    assert match in capsys.readouterr().err
+    kinds = [row.kind for name in ("ledger", "ledger.hidden") for row in Ledger.existing(tmp_path / name).entries()]
+    assert "cap" not in kinds and "delta_cap" not in kinds

@@ -7,8 +7,10 @@ import pytest
 from serving import CONFIG, serving, written
 
 import wpinq
+from wpinq.apps.remote.pricing import priced_sql
 from wpinq.apps.serve import questions
 from wpinq.core.ledger import Ledger
+from wpinq.query import quoted
 
 COUNT = "SELECT page, COUNT(*) AS c FROM views GROUP BY page"
 PAGES = ["p0", "p1", "nope"]
@@ -262,3 +264,35 @@ def test_a_price_says_which_groups_are_left_out_and_history_says_what_was_asked(
         named = site.ask(token, "POST", "/api/sql", {"query": query, "epsilon": "0.5", "keys": ["p1"]}).body["price"]
         assert named["threshold"] is None
         assert {row["name"] for row in site.ask(token, "GET", "/api/history").body["asked"]} == {query}
+
+
+GAUSSIAN = {"epsilon": "0.5", "delta": "1e-6", "mechanism": "gaussian"}
+
+
+def test_a_price_tells_the_delta_of_gaussian_noise_and_limits_hold_it_for_plans_too(tmp_path):
+    with serving(written(tmp_path, CONFIG + '\n[limits]\ndelta = "1e-5"\n')) as site:
+        token, ledger = site.token("gauss", 10), Ledger.existing(tmp_path / "ledger")
+        ledger.cap("gauss", 10, "1e-4")
+        for path, asked in (
+            ("sql", {"query": COUNT, "keys": ["p1"], **GAUSSIAN}),
+            ("measure", {"plan": [{"do": "table", "name": "views"}], **GAUSSIAN}),
+        ):
+            before = ledger.spent()
+            cost = site.ask(token, "POST", f"/api/{path}", {**asked, "dry": True}).body["price"]["cost"]
+            assert site.ask(token, "POST", f"/api/{path}", {**asked, "dry": False}).status == 200
+            paid = [after - was for was, after in zip(before, ledger.spent(), strict=True)]
+            assert [Fraction(cost["epsilon"]), Fraction(cost["delta"])] == paid == [Fraction(1, 2), Fraction(1, 10**6)]
+            for dry in (True, False):
+                refused = site.ask(token, "POST", f"/api/{path}", {**asked, "delta": "2e-5", "dry": dry})
+                assert refused.status == 422 and "at most 1e-5 here" in refused.body["error"]["message"]
+
+
+def test_a_price_tells_the_delta_that_all_tables_of_a_ledger_are_charged(tmp_path):
+    words = {"delta": "0.1", "unit": wpinq.users("user", at_most=1), "ledger": tmp_path / "ledger"}
+    one = wpinq.protect([("u", "a")], 10, columns={"user": str, "page": str}, name="one", **words)
+    two = wpinq.protect([("u", "b")], 10, columns={"user": str, "town": str}, name="two", **words)
+    query = "SELECT town, COUNT(*) AS n FROM one JOIN two ON one.user = two.user GROUP BY town"
+    quote = quoted(query, {"one": one, "two": two}, epsilon=1, delta="1e-3")
+    cost = priced_sql(quote, None).cost
+    quote.charge()
+    assert [Fraction(cost["epsilon"]), Fraction(cost["delta"])] == list(Ledger.existing(tmp_path / "ledger").spent())

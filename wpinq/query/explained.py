@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from wpinq.aggregates.expected_noise import numbers_unit
+from wpinq.core.ledger.sums.privacy_filter import RHO
 from wpinq.core.measurements.answer import About, Answer, Released
 from wpinq.core.plan.stability import Survey
 from wpinq.core.pricing.quote import Quote
@@ -62,7 +63,7 @@ def explained(
     if choice is not None:
         rows = [(text, *(None,) * 5, *costs) for text, _, _, _, _, _, *costs in rows]
         moves = (1.0, 1.0, 1.0, float(choice.scale), None)
-        rows.insert(0, ("at_most, chosen by people's numbers of records", *moves, float(choice.epsilon), 0.0, 0.0))
+        rows.insert(0, ("at_most, chosen by people's numbers of records", *moves, *_cost(choice)))
     names = [
         "measurement", "one unit moves", "in one bin", "bins", "scale of noise", "95% of noise within", "epsilon",
         "rho", "delta",
@@ -95,8 +96,14 @@ def _moves(quote: Quote[Any]) -> tuple[float, float, float | None, float]:
 
 
 def _cost(quote: Quote[Any]) -> tuple[float, float, float]:
-    """The epsilon, rho and delta that it costs who is in all tables of a ledger."""
+    """The epsilon, rho and delta that it costs who is in all tables of a ledger; of any noise where rho adds up."""
+    from wpinq.protection import LIMITLESS
+
     deltas: dict[str, Fraction] = defaultdict(Fraction)
+    rhos: dict[str, Fraction] = defaultdict(Fraction)
     for ledger, charge in quote.charges:
         deltas[ledger.identity] += sum((cost.delta for cost in charge.costs), Fraction(0))
-    return float(max(quote.paid.values())), float(quote.rho), float(max(deltas.values(), default=Fraction(0)))
+        if ledger.promise.accounting == RHO and ledger.promise.budget != LIMITLESS:
+            rhos[ledger.identity] += ledger.promise.begun().including(charge.costs).divergence
+    rho = max(rhos.values(), default=quote.rho)
+    return float(max(quote.paid.values())), float(rho), float(max(deltas.values(), default=Fraction(0)))

@@ -193,7 +193,7 @@ def _write(command: Helped, ctx: Any, formatter: Any, *, whole: bool) -> None:
     if arguments:
         with formatter.section("Arguments"):
             formatter.write_dl(arguments)
-    options = {parameter.name: parameter for parameter in parameters if parameter.param_type_name == "option"}
+    options = {each.name: each for each in parameters if each.param_type_name == "option" and not each.hidden}
     for subject, names in _subjects(options):
         shown = [name for name in names if whole or name in MOST or subject == "Help"]
         more = [options[name].opts[0] for name in names if name not in shown]

@@ -145,12 +145,15 @@ class Input:
         delta = self.delta if budget is not None or self.rho is not None else None
         return {"budget": budget, "rho": self.rho, "accounting": self.accounting, "delta": delta}
 
-    def empty(self, budget: Fraction | None = None, ledger: Path | None = None) -> Collection:
+    def empty(
+        self, budget: Fraction | None = None, ledger: Path | None = None, most: Fraction | None = None
+    ) -> Collection:
         """A collection without records that is protected alike, with a budget in memory: mistakes show in it.
 
         Args:
             budget: The budget; without any, of epsilon or rho, there is no limit, nor one of delta.
             ledger: A ledger that is kept for as long as it is looked at, where tables share one.
+            most: The rho that stands for no limit.
 
         Raises:
             SourceError, PlanError: It cannot be read or protected so.
@@ -161,11 +164,11 @@ class Input:
         reader = self.reader()
         name = self.name or reader.name
         endless = budget is None and self.rho is None
-        owner = None if self.through is None else self._owner.empty(budget, ledger)
+        owner = None if self.through is None else self._owner.empty(budget, ledger, most)
         made = protect(
             NoRecords(reader.schema), name=name, unit=self._whom(owner), where=self.where,
             derive=self.derive or None, ledger=ledger,
-            **({"rho": LIMITLESS, "delta": Fraction(999, 1000)} if endless else self.promise(budget)),
+            **({"rho": most or LIMITLESS, "delta": Fraction(999, 1000)} if endless else self.promise(budget)),
         )  # fmt: skip
         return made.at_most("auto") if self.auto else made
 
@@ -176,20 +179,29 @@ class Input:
             ledger: See `empty`.
             epsilons: Whether the budget is a sum of epsilons, and not a rho: noise is as wide as it is there.
         """
-        from wpinq.protection import LIMITLESS
+        from wpinq.core import RHO
+        from wpinq.protection import LIMITLESS, LIMITLESS_RHO
 
         if epsilons:
             return replace(self, rho=None, accounting=None, delta=Fraction(1, 2)).empty(LIMITLESS, ledger)
-        return replace(self, rho=None, accounting=None).empty(None, ledger)
+        most = LIMITLESS_RHO if self._adds == RHO else LIMITLESS
+        return replace(self, rho=None, accounting=None).empty(None, ledger, most)
 
     @property
     def adds_epsilons(self) -> bool:
         """Whether its ledger, made or to be made, is a sum of epsilons and deltas alone."""
-        from wpinq.core import PURE, Ledger
+        from wpinq.core import PURE
+
+        return self._adds == PURE
+
+    @property
+    def _adds(self) -> str:
+        """What its ledger, made or to be made, adds up: the accounting of its promise."""
+        from wpinq.core import PURE, RHO, Ledger
 
         if self.ledger is not None and (ledger := Ledger.find(self.ledger)) is not None:
-            return ledger.promise.accounting == PURE
-        return self.rho is None and self.accounting in (None, PURE)
+            return ledger.promise.accounting
+        return RHO if self.rho is not None else self.accounting or PURE
 
     def insist_on_a_number(self) -> None:
         """Refuse `--at-most auto` where no records are read for an answer.

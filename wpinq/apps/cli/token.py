@@ -50,6 +50,7 @@ def make(
 
     For a release or a file that records are sent to, who shows it has its requests counted by it, not by their address.
     """
+    from wpinq.apps.serve.tokens import insist_on_analyst
     from wpinq.core import Ledger
 
     config, tokens, release = _opened(file)
@@ -71,8 +72,12 @@ def make(
         if missing := [ledger for ledger in ledgers if not Ledger.exists(ledger)]:
             raise PlanError(f"--cap: {Ledger.title(missing[0])} is not there yet; start the server once, which makes"
                             f" it: wpinq serve {file}. Then make the token.")  # fmt: skip
-        for ledger in ledgers:
-            Ledger.existing(ledger).cap(analyst, amount, chance)
+        capped = [Ledger.existing(ledger) for ledger in ledgers]
+        insist_on_analyst(analyst)
+        for each in capped:  # all are looked at before one is changed
+            each.promise.insist_on_cap(each.name, amount, chance)
+        for each in capped:
+            each.cap(analyst, amount, chance)
     suffix = "" if amount is None else f", a cap of {decimal(amount)} in each ledger"
     suffix += "" if chance is None else f" and delta {decimal(chance)}"
     _tell(*tokens.make(analyst, wanted, expires, curator=curator), suffix)

@@ -15,26 +15,21 @@ from wpinq.core import LEVEL, About, Allowance, Charge, Ledger
 from wpinq.query import Quoted
 
 
-def priced(
-    quotes: Sequence[Quote[Any]], analyst: str | None, expected: Sequence[ExpectedNoise], delta: Fraction = Fraction(0)
-) -> Priced:
+def priced(quotes: Sequence[Quote[Any]], analyst: str | None, expected: Sequence[ExpectedNoise]) -> Priced:
     """What some quotes cost together, and what is left; nothing is charged.
 
     Args:
         quotes: All that one question is charged for.
         analyst: Who asks; None for the curator.
         expected: The noise of each column of the answer.
-        delta: What the question costs of delta.
 
     Raises:
         LedgerError: A ledger cannot be trusted or read.
     """
-    ledgers: dict[str, tuple[Ledger, dict[bytes, Charge]]] = {}
-    for ledger, charge in (request for quote in quotes for request in quote.charges):
-        ledgers.setdefault(ledger.identity, (ledger, {}))[1][charge.key] = charge
+    ledgers = _charges(quotes)
     allowed = [Allowance.of(ledger, analyst, list(charges.values())) for ledger, charges in ledgers.values()]
     about = About("", [quote.query for quote in quotes])
-    cost = {"epsilon": exact_text(about.epsilon), "delta": exact_text(delta)}
+    cost = {"epsilon": exact_text(about.epsilon), "delta": exact_text(delta_of(quotes))}
     return Priced(
         cost=cost | ({"rho": exact_text(about.rho)} if about.rho else {}),
         free=all(ledger.holds(charge) for ledger, charges in ledgers.values() for charge in charges.values()),
@@ -45,6 +40,20 @@ def priced(
         more=min(after.more for _, after in allowed),
         fits=all(after.fits for _, after in allowed),
     )
+
+
+def _charges(quotes: Sequence[Quote[Any]]) -> dict[str, tuple[Ledger, dict[bytes, Charge]]]:
+    """What each ledger is asked for, each charge once."""
+    ledgers: dict[str, tuple[Ledger, dict[bytes, Charge]]] = {}
+    for ledger, charge in (request for quote in quotes for request in quote.charges):
+        ledgers.setdefault(ledger.identity, (ledger, {}))[1][charge.key] = charge
+    return ledgers
+
+
+def delta_of(quotes: Sequence[Quote[Any]]) -> Fraction:
+    """The delta that some quotes cost together: of publishing groups, and of Gaussian noise; the most of any ledger."""
+    paid = [[cost.delta for charge in each.values() for cost in charge.costs] for _, each in _charges(quotes).values()]
+    return max((sum(deltas, Fraction(0)) for deltas in paid), default=Fraction(0))
 
 
 def left(allowance: Allowance) -> Left:
@@ -66,5 +75,5 @@ def priced_sql(quote: Quoted, analyst: str | None) -> Priced:
     Raises:
         LedgerError: See `priced`.
     """
-    price = priced(quote.quotes, analyst, quote.expected, quote.lost or Fraction(0))
+    price = priced(quote.quotes, analyst, quote.expected)
     return msgspec.structs.replace(price, threshold=quote.threshold)

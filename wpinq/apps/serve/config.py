@@ -50,7 +50,7 @@ class Limits(Table, frozen=True):
         partners: Records of one key that a join may take, times those of the joins before it.
         gain: How far one unit may move what is measured, as a multiple of its bound.
         query: Characters of an SQL query.
-        delta: Delta that one question may cost. With 0 groups are given, never published.
+        delta: Delta that one question may cost, of published groups or of Gaussian noise. With 0 groups are given.
         least: Epsilon that one question costs at least, and of rho half its square: a ledger keeps a row of each, for
             ever, so that whoever asked for next to nothing could fill it.
     """

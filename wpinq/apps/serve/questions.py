@@ -7,7 +7,6 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,7 @@ from wpinq.aggregates.expected_noise import expected_noise
 from wpinq.apps.remote.bins import value
 from wpinq.apps.remote.cells import table_sent
 from wpinq.apps.remote.grammar import Measure
-from wpinq.apps.remote.pricing import left, priced, priced_sql
+from wpinq.apps.remote.pricing import delta_of, left, priced, priced_sql
 from wpinq.apps.remote.wire import Answered, Budget, Measured, Sql
 from wpinq.apps.serve.catalogue import Catalogue, Opened, Served
 from wpinq.apps.serve.config import Limits
@@ -46,12 +45,12 @@ async def sql(call: Call[Sql]) -> Answered:
 
     def price() -> Answered:
         quote = quote_sql(body, grant, catalogue, rehearsal)
-        insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits, quote.lost)
+        insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits)
         return Answered(price=priced_sql(quote, grant.analyst))
 
     def charged() -> Charged[Answered]:
         quote = quote_sql(body, grant, catalogue, rehearsal)
-        insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits, quote.lost)
+        insist_on_cap(quote.quotes, grant.analyst, catalogue.config.limits)
         made = commit(quote.quotes)
         return Charged(made[0].key_owner.name, lambda: _answered(quote.answer(made)), partial(_check, made))
 
@@ -197,26 +196,28 @@ def insist_on_any_cap(data: Iterable[Opened], analyst: str) -> None:
         raise RefusedError(409, CAPLESS)
 
 
-def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, limits: Limits, delta: Fraction | None = None) -> None:
+def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, limits: Limits) -> None:
     """Refuse an analyst without a cap: a budget that one analyst may spend alone is no allocation.
 
-    What costs delta needs a cap of delta too, and what costs next to nothing is refused.
+    What costs delta needs a cap of delta too, and what costs more of it than the limit, or next to nothing, is refused.
 
     A cap is never taken away, so whoever has one now has one when it is charged; the ledger checks both in one
     transaction.
 
     Raises:
         RefusedError: The analyst has none in one of the ledgers.
-        PlanError: It costs less than the least.
+        PlanError: It costs less than the least, or too much delta.
     """
-    least = exact(limits.least, "limits.least")
+    least, delta = exact(limits.least, "limits.least"), delta_of(quotes)
     if any(quote.epsilon < least and 2 * quote.rho < least**2 for quote in quotes):
         raise PlanError(f"a part of it costs less than epsilon {limits.least}, the least here; spend more on it.")
+    if delta > exact(limits.delta, "limits.delta"):
+        raise PlanError(f"{quotes[0].call}(delta=...): at most {limits.delta} here; take less of it, or Laplace noise.")
     for ledger in {data.ledger.identity: data.ledger for quote in quotes for data in quote.sources}.values():
         allowance = Allowance.of(ledger, analyst)[0]
         if allowance.cap is None:
             raise RefusedError(409, CAPLESS)
-        if (delta or any(quote.delta for quote in quotes)) and allowance.delta_cap is None:
+        if delta and allowance.delta_cap is None:
             raise RefusedError(409, DELTA)
 
 

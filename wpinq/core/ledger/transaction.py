@@ -25,12 +25,11 @@ from wpinq.core.ledger.rows.side import MEANWHILE, SideTable, Turn
 from wpinq.core.ledger.stores.store import Pages
 from wpinq.core.ledger.sums.accountant import Accountant, Entry
 from wpinq.core.ledger.sums.checkpoint import EVERY
-from wpinq.core.ledger.sums.cost import ZERO, Charge, Composition, key, write_amount
+from wpinq.core.ledger.sums.cost import Charge, Composition, key, write_amount
 from wpinq.core.ledger.sums.privacy_filter import Promise
 from wpinq.core.ledger.versions import Pin, name_of
 from wpinq.core.records.fields import encode
-from wpinq.errors import ChangedError, ExactnessError, InternalError, LedgerError
-from wpinq.exact import decimal
+from wpinq.errors import ChangedError, InternalError, LedgerError
 
 if TYPE_CHECKING:
     import psycopg
@@ -224,10 +223,7 @@ class Transaction:
         Raises:
             ExactnessError: One is negative or above what all may spend together.
         """
-        promise = self.accountant.promise
-        for amount, most, what in ((epsilon, promise.budget, "budget"), (delta or ZERO, promise.failing, "delta")):
-            if not 0 <= amount <= most:
-                raise ExactnessError(f"cap: {decimal(amount)} is not between 0 and the {what}, {decimal(most)}.")
+        self.accountant.promise.insist_on_cap(self.accountant.name, epsilon, delta)
         if delta is not None:
             self.stage({"kind": "delta_cap", "analyst": analyst, "delta": write_amount(delta)})
         self.stage({"kind": "cap", "analyst": analyst, "epsilon": write_amount(epsilon)})

@@ -132,6 +132,18 @@ class Promise:
             return f"Epsilon {decimal(left)} of {decimal(self.budget)} is left for {name}."
         return f"Of {self.text}, one more question of epsilon {decimal(left)} is left for {name}. {sums}."
 
+    def insist_on_cap(self, name: str, epsilon: Fraction, delta: Fraction | None) -> None:
+        """Refuse caps of an analyst that are negative or above what all may spend together.
+
+        Raises:
+            ExactnessError: One is.
+        """
+        for amount, most, what in ((epsilon, self.budget, "budget"), (delta or ZERO, self.failing, "delta")):
+            if not 0 <= amount <= most:
+                raise ExactnessError(
+                    f"cap of {name!r}: {decimal(amount)} is not between 0 and the {what}, {decimal(most)}."
+                )
+
     def raised(self, budget: Fraction) -> Promise:
         """The same with more of a budget: at the same order, so that what was added up stays."""
         if self.order is None:

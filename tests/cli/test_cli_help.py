@@ -40,6 +40,17 @@ def test_a_help_that_another_points_to_is_shown_without_hidden_options(name, cap
     assert not [option for option in hidden for text in texts if option in text]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("run", "Seconds between the answers about a stream. [default: 60]"),
+     ("table", "have none of the values. [default: other]"),
+     ("audit", "How many pairs of neighbours to try. [default: 200]"), ("sql", "ask or refuse. [default: charge]")],
+)  # fmt: skip
+def test_all_of_a_help_tells_defaults(name, told, capsys):
+    assert main([name, "--help-all"]) == 0
+    assert told in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_command_that_is_short_has_one_help(name, capsys):
     main([name, "--help"])

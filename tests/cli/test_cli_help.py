@@ -9,6 +9,7 @@ from typer.main import get_command
 
 from wpinq.apps.cli import main
 from wpinq.apps.cli.app import COMMANDS, app
+from wpinq.apps.scripts.script import HOME
 
 
 def made(name):
@@ -65,3 +66,10 @@ def test_no_help_holds_what_is_read_as_a_picture_or_a_style(name):
         for text in texts:
             assert Emoji.replace(text) == text
             assert Text.from_markup(text).plain == text
+
+
+@pytest.mark.parametrize("name", ["run", "try", "explain", "audit", "shell"])
+def test_every_script_that_comes_with_wpinq_is_named(name, capsys):
+    assert main([name, "--help-all"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(f" {path.stem}" in told for path in HOME.glob("[!_]*.py"))

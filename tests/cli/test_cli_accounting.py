@@ -145,3 +145,18 @@ def test_explain_tells_a_rho_where_the_ledger_adds_it_up_alone(wpinq, views, sma
     told = wpinq("degrees", views, "--of", "page", "--epsilon", "1/2", "--ledger", tmp_path / "led", "--explain").out
     line = next(line for line in told.splitlines() if line.startswith("degrees of page"))
     assert line.split()[-3:] == ["0.5", rho, "0"]
+
+
+def test_explain_prices_gaussian_noise_of_an_epsilon_and_a_delta_as_it_is_charged(wpinq, views, tmp_path):
+    """It said a rho, and that a budget of epsilon refuses it."""
+    flow, led = tmp_path / "flow.py", tmp_path / "led"
+    noise = "epsilon='1/2', delta='1e-6', mechanism='gaussian'"
+    flow.write_text(f"def dataflow(views):\n    return {{'p': views.map('page').measure({noise})}}\n")
+    told = wpinq("explain", flow, views, "--budget", 3).out
+    assert "It costs epsilon 0.5 and delta 0.000001 in all, and leaves 2.5 of the budget of 3." in told
+    assert wpinq("run", flow, views, "--budget", 3, "--ledger", led, "--observe", "p=a").code == 0
+    assert [*map(float, Ledger.existing(led).spent())] == [0.5, 1e-6]
+    flow.write_text(flow.read_text().replace("epsilon='1/2', delta='1e-6'", "rho='1/100'"))
+    assert "It costs rho 0.01 in all, which a budget of epsilon alone refuses" in (
+        wpinq("explain", flow, views, "--budget", 3).out
+    )

@@ -9,6 +9,7 @@ from typer.main import get_command
 
 from wpinq.apps.cli import main
 from wpinq.apps.cli.app import COMMANDS, app
+from wpinq.apps.scripts.script import HOME
 
 
 def made(name):
@@ -40,6 +41,17 @@ def test_a_help_that_another_points_to_is_shown_without_hidden_options(name, cap
     assert not [option for option in hidden for text in texts if option in text]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("run", "Seconds between the answers about a stream. [default: 60]"),
+     ("table", "have none of the values. [default: other]"),
+     ("audit", "How many pairs of neighbours to try. [default: 200]"), ("sql", "ask or refuse. [default: charge]")],
+)  # fmt: skip
+def test_all_of_a_help_tells_defaults(name, told, capsys):
+    assert main([name, "--help-all"]) == 0
+    assert told in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_command_that_is_short_has_one_help(name, capsys):
     main([name, "--help"])
@@ -54,3 +66,10 @@ def test_no_help_holds_what_is_read_as_a_picture_or_a_style(name):
         for text in texts:
             assert Emoji.replace(text) == text
             assert Text.from_markup(text).plain == text
+
+
+@pytest.mark.parametrize("name", ["run", "try", "explain", "audit", "shell"])
+def test_every_script_that_comes_with_wpinq_is_named(name, capsys):
+    assert main([name, "--help-all"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(f" {path.stem}" in told for path in HOME.glob("[!_]*.py"))

@@ -31,6 +31,18 @@ def test_a_budget_is_split_by_errors_and_sums_to_the_whole():
     assert people.left == 9_999
 
 
+def test_a_question_of_two_tables_of_a_ledger_costs_no_more_than_is_planned(tmp_path):
+    """A person in both loses the sum: a join of 1/5 cost 6/25, and all together more than the whole."""
+    words = {"columns": ["user", "page"], "ledger": tmp_path / "ledger"}
+    one = wpinq.protect([("u", "a")], 10, unit=wpinq.users("user", at_most=5), name="one", **words)
+    two = wpinq.protect([("u", "b")], unit=wpinq.users("user", at_most=1), name="two", **words)
+    questions = {"pages": one.map("page"), "pairs": one.join(two, on="user").map("page")}
+    plan = wpinq.plan_budget(questions, epsilon=1, wanted={"pages": 2, "pairs": 1})
+    halves = [one.measure(epsilon=plan[name]).interval() for name, one in questions.items()]
+    assert wpinq.budget(tmp_path / "ledger").spent == 1
+    assert halves == list(plan.errors.values()) and abs(halves[0] / halves[1] - 2) < 0.2
+
+
 def test_what_is_wanted_is_a_proportion():
     people = views()
     questions = {"fine": people.map("page"), "coarse": people.map("user")}

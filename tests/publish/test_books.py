@@ -53,6 +53,28 @@ def test_a_release_in_rho_is_planned_published_verified_and_told(tmp_path):
     assert "zero-concentrated losses add up to 0 of 0.1; then: " in report.replace("Zero", "zero")
 
 
+def test_the_delta_of_gaussian_noise_is_planned_told_and_what_ends_the_budget(tmp_path):
+    """Evidence, report and registry said delta 0, and the plan that epsilon lasts for 60 periods."""
+    wrote(tmp_path, 21)
+    noise = "epsilon='1/2', delta='1e-6', mechanism='gaussian'"
+    (tmp_path / "flow.py").write_text(f"def dataflow(views):\n    return {{'p': views.map('page').measure({noise})}}\n")
+    flow = {"name": "flow", "dataflow": "flow.py", "keys": PAGES, "plot": False}
+    site = release(tmp_path, question=[flow], budget={"epsilon": 30, "delta": "1e-5"})
+    plan = site.plan()
+    assert plan.price.text == "epsilon 0.5, delta 0.000001"
+    assert "Epsilon 30 is left, for 10 more periods; then delta is spent." in plan.left_line
+    site.run()
+    assert Ledger.existing(tmp_path / "ledger").spent() == (Fraction(1, 2), Fraction(1, 10**6))
+    assert "is left, for 9 more periods like the last; then delta is spent." in site.budget_line()
+    evidence, entry, report = facts(tmp_path)
+    assert faults(entry, SCHEMA) == [] and entry["deployment"]["dp_flavor"]["name"] != "Pure DP"
+    assert (evidence["cost"], evidence["questions"][0]["delta"]) == (
+        {"epsilon": "1/2", "delta": "1/1000000"},
+        "1/1000000",
+    )
+    assert "but for a failure of probability 0.000001" in " ".join(report.split())
+
+
 def test_both_sums_of_a_renyi_ledger_are_planned_and_hold(tmp_path):
     """As many periods are published as the plan says, and no more."""
     question = [{**BELL, "rho": "1/200"}]

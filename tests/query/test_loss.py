@@ -76,8 +76,12 @@ def test_the_command_prints_and_writes_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "v.csv").write_text("user,page\n" + "".join(f"{user},{page}\n" for user, page in ROWS))
     ask = ["sql", QUERY, "--from", "v=v.csv", "--unit", "user", "--at-most", "20", "--epsilon", "100"]
-    assert main([*ask, "--delta", "1e-6", "--show-loss", "100", "--json", "o.json"]) == 0
+    ask += ["--delta", "1e-6", "--show-loss", "100"]
+    assert main([*ask, "--explain"]) == 0
+    assert sum(float(line.split()[-3]) for line in capsys.readouterr().out.splitlines()[2:5]) == 200
+    assert main([*ask, "--json", "o.json"]) == 0
     out = capsys.readouterr().out
+    assert "Cost: epsilon 100, and epsilon 100 for what is left out, delta 1e-06. Epsilon 0 of 200 is left" in out
     assert "Left out, with probability 95% each, for epsilon 100: people " in out
     assert "(records beyond 200 that one user lost are not in it)" in out, "its numbers are not of all that was lost"
     assert "in groups that are not shown" in out

@@ -44,6 +44,15 @@ def test_what_was_charged_before_is_not_said_to_cost_again(run):
     assert "Cost: epsilon 1, charged before; nothing was charged now. Epsilon 2 of 3 is left" in second
 
 
+def test_a_delta_that_is_charged_now_is_not_said_to_be_charged_before(run, tmp_path):
+    """Only epsilons were compared, and the counts were charged before, for groups that were named."""
+    (tmp_path / "keys.csv").write_text("p0\n")
+    common = ("SELECT page, COUNT(*) AS c FROM views GROUP BY page", "--from", "views=views.csv", "--epsilon", 1)
+    assert run(*common, "--keys", "keys.csv", "--budget", 3)[0] == 0
+    assert "Cost: epsilon 1, delta 1e-06. Epsilon 2 of 3 is left" in run(*common, "--delta", "1e-6")[1]
+    assert "delta 1e-06, charged before; nothing was charged now" in run(*common, "--delta", "1e-6")[1]
+
+
 def test_an_answer_is_printed_and_written(run, tmp_path):
     common = ("--from", "views=views.csv", "--epsilon", LOUD, "--delta", "1e-6", "--budget", 1000)
     code, out, _ = run(QUERY, *common, "--json", "out.json")

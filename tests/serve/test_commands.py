@@ -98,5 +98,6 @@ def test_a_token_that_is_refused_sets_no_cap(tmp_path, capsys, analyst, words, m
         pass
     assert main(["token", "make", place, analyst, *words]) == 2
     assert match in capsys.readouterr().err
+    assert "--cap-delta" in words or main(["mcp", "--config", place, "--analyst", analyst, *words]) == 2
     kinds = [row.kind for name in ("ledger", "ledger.hidden") for row in Ledger.existing(tmp_path / name).entries()]
     assert "cap" not in kinds and "delta_cap" not in kinds

@@ -26,7 +26,7 @@ class PlannedBudget:
     """What each question gets of a budget, and which error is to be expected of it.
 
     Attributes:
-        epsilons: What each question costs, by its name; they sum to the whole.
+        epsilons: What each question is measured with, by its name; what they cost one person in all sums to the whole.
         errors: By how much noise moves a bin of each, at most, with probability 0.95.
     """
 
@@ -58,7 +58,7 @@ def plan_budget(
 
     Args:
         questions: Collections by name.
-        epsilon: What all of them cost together.
+        epsilon: What all of them cost together, also who is in several tables of a ledger.
         wanted: For each name by how much noise may move a bin; only proportions count.
 
     Raises:
@@ -84,12 +84,11 @@ def plan_budget(
     if wanted is not None and set(wanted) != set(questions):
         raise PlanError(f"plan_budget(wanted=...): an amount is needed for each of {', '.join(map(repr, questions))}.")
     targets = {name: positive((wanted or {}).get(name, 1), "plan_budget(wanted=...)") for name in questions}
-    needs = {
-        name: exact(question.quote(epsilon=whole).scale, "scale") / targets[name]
-        for name, question in questions.items()
-    }
+    quotes = {name: question.quote(epsilon=whole) for name, question in questions.items()}
+    times = {name: max(quote.paid.values()) / whole for name, quote in quotes.items()}  # of a person in several tables
+    needs = {name: times[name] * exact(quote.scale, "scale") / targets[name] for name, quote in quotes.items()}
     parts = _rounded({name: need / sum(needs.values()) for name, need in needs.items()})
-    epsilons = {name: whole * part for name, part in parts.items()}
+    epsilons = {name: whole * part / times[name] for name, part in parts.items()}
     return PlannedBudget(
         epsilons, {name: _error(questions[name].quote(epsilon=part)) for name, part in epsilons.items()}
     )

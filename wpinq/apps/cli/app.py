@@ -222,6 +222,9 @@ def _written(option: Any, ctx: Any) -> str:
 
 
 def _help_of(parameter: Any, *, whole: bool) -> str:
-    """What is said of a parameter: all, or its first sentence."""
+    """What is said of a parameter: all, with its default, or its first sentence."""
     text = " ".join((getattr(parameter, "help", "") or "").split())
+    default = parameter.default
+    if whole and default and isinstance(default, (int, float, str)) and not isinstance(default, bool):
+        text += f" [default: {default:g}]" if isinstance(default, (int, float)) else f" [default: {default}]"
     return text if whole else re.split(r"(?<=[^.])[.;] (?=[A-Zaio])|[.]$", text, maxsplit=1)[0]

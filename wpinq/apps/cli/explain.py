@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -12,7 +13,8 @@ import typer
 from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.stream import Stream, streams
-from wpinq.apps.scripts.script import Dataflow, find, load, rehearsed
+from wpinq.apps.scripts.script import Dataflow, Rehearsal, find, load, rehearsed
+from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
     from wpinq import Measurement
@@ -38,13 +40,17 @@ def explain(
     A dataflow for streams is explained with --follow, or with the stream as INPUT.
     """
     from wpinq.apps.cli.show import protects_line
+    from wpinq.core import PURE
     from wpinq.exact import decimal
 
     amount = options.amount(budget, "--budget")
     data.insist_on_a_number()
     script = load(dataflow)
     stream = Stream(data, find(dataflow), budget, 60.0, 60.0, None) if streams(data.source, follow=follow) else None
-    rehearsal = rehearsed(script, data.limitless()) if stream is None else stream.rehearse(script)
+    if stream is None:
+        rehearsal = _rehearsed(script, data, epsilons=accounting in (None, PURE) and rho is None)
+    else:
+        rehearsal = stream.rehearse(script)
     for name, measurement in rehearsal.measurements.items():
         typer.echo(f"{name}:")
         measurement.explain()
@@ -61,6 +67,14 @@ def explain(
     cost = f"rho {decimal(spent.divergence)}" if gaussian else f"epsilon {decimal(epsilon)}"
     cost += f" and delta {decimal(lost)}" if lost else ""
     typer.echo(f"It costs {cost} in all{_each(rehearsal.measurements)}{verdict}.")
+
+
+def _rehearsed(script: Dataflow, data: Input, *, epsilons: bool) -> Rehearsal:
+    """The script over no records: in a ledger of epsilons and deltas where one is meant, and takes what it asks."""
+    if epsilons:
+        with suppress(PlanError):
+            return rehearsed(script, data.limitless(epsilons=True))
+    return rehearsed(script, data.limitless())
 
 
 def _each(measurements: dict[str, Measurement]) -> str:

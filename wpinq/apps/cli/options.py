@@ -18,7 +18,7 @@ DataflowName = Annotated[
     typer.Argument(
         metavar="DATAFLOW",
         help="A script that defines dataflow(views) -> dict of measurements, or the name of one that comes with wpinq: "
-        "page_views, degree_cdf, degree_sequence, degrees.",
+        "page_views, degree_cdf, degree_sequence, degrees, graph, tpch.",
         show_default=False,
     ),
 ]
@@ -27,7 +27,7 @@ AuditedName = Annotated[
     typer.Argument(
         metavar="[DATAFLOW]",
         help="A script that defines dataflow(views) -> dict of measurements, or the name of one that comes with wpinq: "
-        "page_views, degree_cdf, degree_sequence, degrees. Leave it out with --self.",
+        "page_views, degree_cdf, degree_sequence, degrees, graph, tpch. Leave it out with --self.",
         show_default=False,
     ),
 ]

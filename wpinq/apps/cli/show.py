@@ -138,6 +138,7 @@ def shown(answer: Answer, ledgers: list[Ledger], *, free: bool) -> str:
     if answer.loss is not None:
         lines.append(f"\n{_lost(answer.loss)}")
     spent = " and ".join(f"{name} {answer.cost[name]:g}" for name in ("epsilon", "rho") if name in answer.cost)
+    spent += "" if answer.loss is None else f", and epsilon {answer.loss.cost['epsilon']:g} for what is left out"
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     several = f" in each of {len(ledgers)} ledgers at the most, and their sum for who is in all"
     each = several if len(ledgers) > 1 else ""

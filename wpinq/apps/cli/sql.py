@@ -144,13 +144,14 @@ def sql(
         keyed, terms = any(statement.keys for statement in statements), Terms(cost, noise, bell, chance, call="sql")
         _insist_on_price(statements, terms, listed=groups is not None)
         if explain:
-            asked: dict[str, Any] = {"epsilon": cost, "rho": bell, "mechanism": noise, "delta": chance, "keys": groups}
-            told = partial(answered, f"EXPLAIN {query}", **asked, bounds=limits)
+            asked: dict[str, Any] = {"epsilon": cost, "rho": bell, "mechanism": noise, "delta": chance, "keys": groups,
+                                     "loss": loss, "bounds": limits}  # fmt: skip
+            told = partial(answered, f"EXPLAIN {query}", **asked)
             known = [ledger for name, collection in empty.items()
                      for ledger in inputs[name].led(collection, amount, epsilon=whole, rho=bell)]  # fmt: skip
-            _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, told))
+            _explain(statements, terms, groups is not None, inputs, lambda: _together(inputs, free, told), loss=loss)
             if keyed and groups is None and chance is not None and not _waits(inputs):
-                _publishing(quoted(query, {**free, **empty}, **asked, bounds=limits), chance)
+                _publishing(quoted(query, {**free, **empty}, **asked), chance)
             typer.echo("".join(f"{line}\n" for line in dict.fromkeys(map(budget_line, known))), nl=False)
             return
     if keyed and groups is None and chance is None:
@@ -158,13 +159,13 @@ def sql(
 
     tables = protect(inputs, amount, epsilon=whole, rho=bell)
     ledgers = {each.ledger.identity: each.ledger for table in tables.values() for each in sources(table._node)}
-    before = [account.remaining() for account in ledgers.values()]
+    before = [(account.spent(), account.divergence) for account in ledgers.values()]
     answer = answered(
         query, {**free, **tables}, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits,
         analyst=analyst, loss=loss,
     )  # fmt: skip
     _write(answer, save, json)
-    nothing = before == [account.remaining() for account in ledgers.values()]
+    nothing = before == [(account.spent(), account.divergence) for account in ledgers.values()]
     typer.echo(shown(answer, list(ledgers.values()), free=nothing))
 
 
@@ -195,7 +196,7 @@ def _insist_on_price(statements: Sequence[Statement], terms: Terms, *, listed: b
 
 def _explain(
     statements: Sequence[Statement], terms: Terms, listed: bool, inputs: Mapping[str, Input],
-    together: Callable[[], Answer],
+    together: Callable[[], Answer], *, loss: Fraction | None,
 ) -> None:  # fmt: skip
     """Show the plan of each measurement, and what it would cost; of sums, say, how far noise moves them."""
     from wpinq.apps.cli.show import protects_line
@@ -205,7 +206,8 @@ def _explain(
         table.insist_on_a_number()
     named = listed or terms.delta is not None or not any(statement.keys for statement in statements)
     priced = any(each.ranged or each.joined is not None or (each.numbers and named) for each in statements)
-    if terms.epsilon is not None and (terms.mechanism != "geometric" or priced or _waits(inputs)):
+    several = terms.mechanism != "geometric" or priced or _waits(inputs)
+    if loss is not None or (terms.epsilon is not None and several):
         typer.echo(str(together()))
     else:
         share = divided(len(statements), epsilon=terms.epsilon, rho=terms.rho)

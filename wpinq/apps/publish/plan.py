@@ -76,7 +76,7 @@ class Plan:
         """What is left, and for how many periods, as a sentence; of a ledger with two sums, what both are."""
         if self.left is None:
             return ""
-        lasts = "" if self.lasts is None else f", for {self.lasts:,} more period{'s' * (self.lasts != 1)}"
+        lasts = self.price.lasting(self.promise, self.spent)
         told = f" {told}." if (told := self.promise.told(self.spent)) else ""
         return f"{'Rho' if self.price.rho else 'Epsilon'} {decimal(self.left)} is left{lasts}.{told}"
 

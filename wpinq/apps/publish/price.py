@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ class Price:
     Attributes:
         epsilon: Of noise that an epsilon bounds.
         rho: Of Gaussian noise.
-        delta: Of thresholds.
+        delta: Of thresholds, and of Gaussian noise of an epsilon and a delta.
         divergence: Of all noise, as the ledger adds it up: at its order, or as rho; 0 where it adds up epsilons alone.
         concentrated: Of all noise, the zero-concentrated loss; 0 where the ledger adds up epsilons alone.
     """
@@ -36,14 +36,15 @@ class Price:
     concentrated: Fraction = Fraction(0)
 
     @classmethod
-    def of(cls, quotes: Iterable[Quote[Any]], delta: Fraction, promise: Promise) -> Price:
-        """What quotes cost under a promise, each question once, and a delta for publishing groups."""
+    def of(cls, quotes: Iterable[Quote[Any]], promise: Promise) -> Price:
+        """What quotes cost under a promise, each question once, as it is charged."""
         each = {quote.question: quote for quote in quotes}.values()
         costs = [cost for quote in each for _, charge in quote.charges for cost in charge.costs]
         curves = promise.accounting != PURE
         sums = [promise.begun(), Composition(curves=curves)]
         at_order, concentrated = (quote.including(costs).divergence if curves else Fraction(0) for quote in sums)
         epsilon, rho = (sum((getattr(quote, name) for quote in each), Fraction(0)) for name in ("epsilon", "rho"))
+        delta = sum((cost.delta for cost in costs), Fraction(0))
         return cls(epsilon, rho, delta, at_order, concentrated)
 
     @classmethod
@@ -59,7 +60,7 @@ class Price:
 
     @property
     def text(self) -> str:
-        """It for people: `epsilon 1`, `rho 0.01`, with the delta of publishing groups."""
+        """It for people: `epsilon 1`, `rho 0.01`, with its delta."""
         noise = [
             f"{name} {decimal(amount)}" for name, amount in (("epsilon", self.epsilon), ("rho", self.rho)) if amount
         ]
@@ -90,6 +91,14 @@ class Price:
         many = [max((int(left // each) for left, each in sums if each), default=0)] if sums else []
         many += [int((promise.failing - spent.delta) // self.delta)] if self.delta else []
         return max(min(many), 0) if many else None
+
+    def lasting(self, promise: Promise, spent: Composition, like: str = "") -> str:
+        """For how many more periods that is, as a clause; and that delta ends them, where it does."""
+        many, without = self.fits(promise, spent), replace(self, delta=Fraction(0)).fits(promise, spent)
+        if many is None:
+            return ""
+        ends = "; then delta is spent" if without is None or without > many else ""
+        return f", for {many:,} more period{'s' * (many != 1)}{like}{ends}"
 
 
 def begun(promise: Promise, epsilon: Fraction, divergence: Fraction, delta: Fraction, *, gaussian: bool) -> Composition:

@@ -143,7 +143,7 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
         raise PlanError(f"{call}: no column names the rows of its UNION ALL, so periods cannot be compared: begin each "
                         "SELECT with one, such as 'all' AS what.")  # fmt: skip
     choice = [] if first is None else [first.automatic.quote]
-    price = Price.of([*choice, *asked.quotes], asked.lost or Fraction(0), promise)
+    price = Price.of([*choice, *asked.quotes], promise)
     expected = asked.expected[: len(asked.expected) - len(asked.losses)]
     if first is not None:  # what is charged before all else; the rest follows from what it gives
         expected = [replace(column, scale=None, half_width=None) for column in expected]
@@ -201,7 +201,7 @@ def _degrees(question: Question, views: Collection, promise: Promise) -> Asked:
 
     text = f"how many values of {question.degrees} occur how often"
     expected = [expected_noise(quote, None if place else "curve") for place, quote in enumerate(quotes)]
-    price = Price.of(quotes, Fraction(0), promise)
+    price = Price.of(quotes, promise)
     return Asked(question, text, list(quotes), price, expected, answer)
 
 
@@ -239,6 +239,6 @@ def _dataflow(question: Question, views: Collection, home: Path, call: str, prom
             {name: answer.plot for name, answer in answers.items()},
         )
 
-    price = Price.of([measured.quote for measured in made.values()], delta * len(quotes), promise)
+    price = Price.of(quotes, promise)
     expected = [expected_noise(quote, name) for quote, name in zip(quotes, made, strict=True)]
     return Asked(question, f"dataflow {question.dataflow}", quotes, price, expected, answer)

@@ -331,8 +331,7 @@ class Release:
         promise, spent = self._books()
         costs = [Price.read(one.facts["cost"]) for one in self._publisher.register.records().values()
                  if "cost" in one.facts]  # fmt: skip
-        many = None if self.file.budget.per or not costs else costs[-1].fits(promise, spent)
-        more = "" if many is None else f", for {many:,} more period{'s' * (many != 1)} like the last"
+        more = "" if self.file.budget.per or not costs else costs[-1].lasting(promise, spent, " like the last")
         what, left = ("Rho", promise.rho_left) if promise.accounting == RHO else ("Epsilon", promise.left)
         told = f" {told}." if (told := promise.told(spent)) else ""
         means = standing(self.file.budget, promise)

@@ -320,7 +320,10 @@ class Answer:
 
     @property
     def cost(self) -> dict[str, float]:
-        """What it costs the privacy unit: `epsilon`, or `rho` of Gaussian noise; and `delta` for publishing rows."""
+        """What it costs the privacy unit: `epsilon`, or `rho` of Gaussian noise; and `delta`.
+
+        Delta is what publishing rows costs, and Gaussian noise of an epsilon and a delta. What `loss` cost is its own.
+        """
         return dict(self.about["cost"])
 
     @property

@@ -110,8 +110,9 @@ def measure(
     `observe(bin, epoch=...)`.
 
     Args:
-        epsilon: What the measurement costs the privacy unit, exact. The noise scale is the largest movement that one
-            unit can cause, divided by epsilon; a continual one needs more (`stddev`).
+        epsilon: What the measurement costs the privacy unit, exact; who is in several tables of a ledger loses the sum
+            over these, which `quote` tells. The noise scale is the largest movement that one unit can cause in one
+            table, divided by epsilon; a continual one needs more (`stddev`).
         name: Tells repetitions apart, and names the charge in the ledger.
         mechanism: "geometric" (discrete Laplace), "laplace" (on a dyadic grid), "gaussian" (discrete Gaussian, for rho,
             or epsilon and delta), or "best": geometric noise of this epsilon or Gaussian noise of this epsilon and

@@ -6,6 +6,8 @@ their table is `data`. What dbt's documentation shows as the price is what is ch
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.duckdb.plugins import BasePlugin
@@ -34,11 +36,14 @@ class Plugin(BasePlugin):
                 `unit: {column: user, at_most: 20}`.
 
         Raises:
-            PlanError: There is no source, or no ledger: dbt runs again and again.
+            PlanError: There is no source, or no ledger: dbt runs again and again; or what else it has is not taken.
         """
         self._options = dict(plugin_config)
         if missing := {"source", "ledger"} - set(self._options):
             raise PlanError(f"wpinq.tools.dbt: its config says no {' and no '.join(sorted(missing))}.")
+        _refuse_others(self._options, protect, "config")
+        if self._options.get("unit") is not None:
+            _refuse_others(self._options["unit"], users, "unit")
 
     def load(self, source_config: SourceConfig) -> pa.Table:
         """Answer the question of a source's table; that of before is answered as before, at no further cost.
@@ -58,3 +63,16 @@ class Plugin(BasePlugin):
         options = dict(self._options)
         unit = options.pop("unit", None)
         return protect(options.pop("source"), unit=None if unit is None else users(**unit), **options)
+
+
+def _refuse_others(given: Any, call: Callable[..., Any], what: str) -> None:
+    """Refuse what a call does not take.
+
+    Raises:
+        PlanError: There is such a word, or there are no words at all.
+    """
+    known = inspect.signature(call).parameters
+    if not isinstance(given, dict):
+        raise PlanError(f"wpinq.tools.dbt: {what} is a mapping, such as {{column: user, at_most: 20}}.")
+    if others := [str(word) for word in given if word not in known]:
+        raise PlanError(f"wpinq.tools.dbt: {what} takes no {' and no '.join(others)}; it takes {', '.join(known)}.")

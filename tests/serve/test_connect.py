@@ -1,7 +1,9 @@
 """`wpinq.connect`: what is asked through a server is the very question of Python, with its answers and its price."""
 
 import datetime as dt
+import socket
 import ssl
+import threading
 import urllib.request
 
 import polars as pl
@@ -159,6 +161,38 @@ def certified(place):
     (place / "key.pem").write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
     )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}",
+        b"HTTP/1.1 500 no\r\nContent-Length: 9\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+    ],
+)
+def test_an_answer_that_is_no_http_or_is_cut_off_is_one_line(answer):
+    """It raised what Python's own library raises, and `wpinq mcp` asked for a report."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def reply():
+            connection = listening.accept()[0]
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=reply)
+        thread.start()
+        with pytest.raises(SourceError, match="cannot be reached, or is no wpinq server"):
+            wpinq.connect(f"http://127.0.0.1:{listening.getsockname()[1]}", f"wpinq_{0:016}_{'a' * 43}")
+        thread.join()
+
+
+@pytest.mark.parametrize("url", ["https://a b", "https://a.example/\r\nX: y", "http://127.0.0.1:1/a b"])
+def test_an_address_with_a_space_or_a_line_break_is_none(url):
+    with pytest.raises(PlanError, match="no address"):
+        wpinq.connect(url, f"wpinq_{0:016}_{'a' * 43}")
 
 
 def test_tokens_go_over_tls_to_a_server_that_can_be_trusted_only(tmp_path):

@@ -178,6 +178,17 @@ def test_the_command_finds_a_fault_and_writes_a_script_that_shows_it(place, caps
     assert sorted(one.name for one in place.iterdir()) == ["flow.py", "found.py", "views.csv"]
 
 
+def test_the_command_tries_the_values_that_a_script_looks_for(place, capsys):
+    """It made records up of the texts of wpinq's own loader, and of none of the script's."""
+    rare = BAD.replace(
+        "    seen.append(page)\n", "    if page != 'zebra 7':\n        return True\n    seen.append(page)\n"
+    )
+    (place / "flow.py").write_text(rare)
+    assert main(["audit", "flow.py", "views.csv", "--unit", "user", "--at-most", "2", "--out", "found.py"]) == 1
+    assert "zebra 7" in (place / "found.py").read_text()
+    assert "no function of its record" in capsys.readouterr().out
+
+
 def test_the_command_finds_nothing_and_compares_with_other_processes(place, capsys, monkeypatch):
     for script, code in ((GOOD, 0), (SETS, 1)):
         (place / "flow.py").write_text(script)

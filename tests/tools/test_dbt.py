@@ -13,6 +13,7 @@ import duckdb
 import yaml
 
 import wpinq
+from wpinq.tools.dbt import Plugin
 
 PAGE = Path(wpinq.__file__).parent / "docs" / "tools.md"
 PLUGINS, SOURCES = (
@@ -63,6 +64,17 @@ def test_the_documentation_shows_the_price_that_is_charged(project):
     found = json.loads((project / "target" / "manifest.json").read_text())["sources"]["source.site.private.page_views"]
     assert found["meta"]["epsilon"] == 1 and found["meta"]["delta"] == "1e-6"
     assert wpinq.budget(project / "ledger").spent == 1
+
+
+@pytest.mark.parametrize(("config", "why"), [
+    ({"budgets": 4}, "config takes no budgets; it takes source, budget"),
+    ({"unit": {"colum": "user"}}, "unit takes no colum; it takes column, at_most"),
+    ({"unit": "user"}, "unit is a mapping"),
+])  # fmt: skip
+def test_what_a_config_has_beside_what_is_taken_is_named(config, why):
+    """It failed with a TypeError that asked for a report."""
+    with pytest.raises(wpinq.PlanError, match=why):
+        Plugin.__new__(Plugin).initialize({"source": "views.csv", "ledger": "ledger", **config})
 
 
 @pytest.mark.parametrize(("asked", "why"), [

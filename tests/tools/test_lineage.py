@@ -8,7 +8,7 @@ import pytest
 
 from wpinq.apps.cli import main
 from wpinq.apps.publish import Release
-from wpinq.errors import BudgetError
+from wpinq.errors import BudgetError, SourceError
 
 pytest.importorskip("openlineage.client", reason="openlineage-python is not installed; .ci/tools tries it")
 from openlineage.client import OpenLineageClient
@@ -83,6 +83,20 @@ def test_a_refusal_is_told_in_one_line(release):
     assert [one["eventType"] for one in kept.events] == ["START", "FAIL"]
     error = kept.events[1]["run"]["facets"]["errorMessage"]
     assert "nothing was charged" in error["message"] and error.get("stackTrace") is None
+
+
+def test_a_refusal_that_follows_from_records_is_told_without_them(release, tmp_path):
+    """It sent on what `--check` says of null columns, which is for the curator alone, and where the records lie."""
+    for number, (records, options, why) in enumerate((
+        (b"user,page\nann,\xff\n", {"check": True}, "null in every record"), (None, {}, "no such file")
+    )):  # fmt: skip
+        site, kept, path = release(), Kept(), tmp_path / f"site{number}" / "2026-11-21.csv"
+        path.unlink() if records is None else path.write_bytes(records)
+        with pytest.raises(SourceError, match=why):
+            publish(site, "2026-11-21", client=OpenLineageClient(transport=kept), **options)
+        message = kept.events[1]["run"]["facets"]["errorMessage"]["message"]
+        assert "tells their curator alone" in message
+        assert not any(word in message for word in ("null", "page", "csv"))
 
 
 def test_events_do_not_depend_on_records(release):

@@ -1,8 +1,8 @@
 """Periods of a release as OpenLineage events, which carry what each of them cost: `wpinq publish run --openlineage`.
 
 Where events go is said as everywhere: `OPENLINEAGE_URL`, or a file `openlineage.yml`. They hold names, prices and when
-the run began and ended, which depends on how many records there are; nothing else does. They hold no place of records,
-which can hold a password.
+the run began and ended, which depends on how many records there are; that a run fails may follow from records too
+(`vulnerabilities.md`), and of that no event says why. They hold no place of records, which can hold a password.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from openlineage.client.facet_v2 import RunFacet, error_message_run, nominal_tim
 from openlineage.client.uuid import generate_new_uuid
 
 from wpinq.apps.publish import Outcome, Release
-from wpinq.errors import WpinqError, redacted
+from wpinq.errors import SourceError, WpinqError, redacted
 
 PRODUCER = "urn:wpinq"
 NAMESPACE = "wpinq"
+UNREAD = "The records could not be read as they are; why, the run tells their curator alone."
+"""Of what is refused because of records or where they lie."""
 
 
 @attr.define
@@ -75,7 +77,8 @@ def publish(
     try:
         outcome = redacted("publish", lambda: release.run(wanted.name, accept=accept, again=again, check=check))
     except WpinqError as error:
-        emit(RunState.FAIL, {**facets, "errorMessage": error_message_run.ErrorMessageRunFacet(str(error), "python")})
+        message = UNREAD if isinstance(error, SourceError) else str(error)
+        emit(RunState.FAIL, {**facets, "errorMessage": error_message_run.ErrorMessageRunFacet(message, "python")})
         raise
     emit(RunState.COMPLETE, {**facets, "wpinq_charge": charge(release, outcome)})
     return outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import urllib.error
 import urllib.parse
@@ -11,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from wpinq.apps.remote.wire import Refused
-from wpinq.errors import BudgetError, PlanError, SourceError
+from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
 
 T = TypeVar("T")
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -46,7 +47,9 @@ class Transport:
             parts = urllib.parse.urlsplit(url)
             local = parts.hostname in LOCAL
         except ValueError:
-            raise PlanError("connect(url=...): no address; write https://example.org.") from None
+            parts, local = None, False
+        if parts is None or any(sign.isspace() or not sign.isprintable() for sign in url):
+            raise PlanError("connect(url=...): no address; write https://example.org.")
         if parts.scheme != "https" and not (parts.scheme == "http" and local):
             raise PlanError("connect(url=...): write https://...; over http:// a token would go in clear text.")
         if parts.username or parts.query or parts.fragment:
@@ -70,15 +73,27 @@ class Transport:
         request.add_header("Authorization", f"Bearer {self._token}")
         request.add_header("Content-Type", "application/json")
         try:
-            with self._opener.open(request, timeout=self._timeout) as response:
-                return msgspec.json.decode(response.read(), type=answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                refuse(error.code, error.read())
-        except (OSError, ValueError, msgspec.MsgspecError) as error:
+            return msgspec.json.decode(self._answered(request), type=answer)
+        except WpinqError:
+            raise
+        except (OSError, ValueError, http.client.HTTPException, msgspec.MsgspecError) as error:
             reason = "no answer in time; ask again, what was charged is free" if isinstance(
                 error, TimeoutError) else "it cannot be reached, or is no wpinq server"  # fmt: skip
             raise SourceError(f"{self.url}: {reason}.") from None
+
+    def _answered(self, request: urllib.request.Request) -> bytes:
+        """What was read of an answer.
+
+        Raises:
+            BudgetError, PlanError, SourceError: The server refuses it.
+        """
+        try:
+            with self._opener.open(request, timeout=self._timeout) as response:
+                read: bytes = response.read()
+                return read
+        except urllib.error.HTTPError as error:
+            with error:
+                refuse(error.code, error.read())
 
     def __repr__(self) -> str:
         return f"<server {self.url}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import runpy
 import sys
 import traceback
@@ -44,6 +45,7 @@ def load(name: str) -> Dataflow:
     if not callable(function):
         raise PlanError(f"{path}: defines no function dataflow(views); it returns a dict of measurements by name.")
 
+    @functools.wraps(function)  # an audit looks for its constants
     def dataflow(views: Collection) -> dict[str, Measurement]:
         with _redacted(path):
             result = function(views)

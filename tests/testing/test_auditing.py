@@ -120,7 +120,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("dataflow", FAULTS, ids=lambda one: one.__name__)
 def test_a_fault_is_found_and_made_small(dataflow):
-    done = audit(dataflow, {"user": "text", "page": "text"}, cases=60)
+    done = audit(dataflow, {"user": "text", "page": "text"})  # which cases come follows from this module's constants
     found = done.counterexample
     assert found.finding.kind == FAULTS[dataflow], str(done)
     assert len(found.case.own) == 1
@@ -133,6 +133,14 @@ def test_notes_tell_what_is_no_fault():
     done = audit(lambda views: views.map(lambda age: 1 / age, columns={"x": float}).measure(1), {"age": int}, cases=11)
     assert done
     assert any("no value for some records" in note for note in done.notes)
+
+
+def test_an_audit_tries_a_case_at_least():
+    """Of no case it said that nothing was found, which is true of it."""
+    for cases in (0, -1):
+        with pytest.raises(wpinq.PlanError, match=r"audit\(cases=\.\.\.\): takes a whole number above zero"):
+            audit(joined, COLUMNS, cases=cases)
+    assert audit(joined, COLUMNS, seconds=-1).cases == 1
 
 
 def test_what_cannot_be_audited_is_said():

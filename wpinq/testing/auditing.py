@@ -122,7 +122,7 @@ def audit(
         columns: Names and types of the columns, as `protect` takes them.
         unit, where, derive, weight, max_weight: As `protect` takes them.
         cases: How many pairs of neighbours to try; the first are the same in every run of one seed.
-        seconds: Stop after as many; by default after all cases.
+        seconds: Stop after as many, and after one case at the earliest; by default after all cases.
         seed: Chooses the cases.
         values: Further values to draw from, beside those that are found in the code.
         load: Python that defines `dataflow`, for the program that shows what was found; by default it is loaded from
@@ -133,7 +133,7 @@ def audit(
         What was found. It is true where nothing was.
 
     Raises:
-        PlanError: The dataflow fails over no records, or asks nothing.
+        PlanError: The dataflow fails over no records, or asks nothing; or there is no case to try.
 
     A function that remembers other records is found, and made small:
 
@@ -148,13 +148,15 @@ def audit(
     >>> bool(audit(lambda views: views.map("page").measure(epsilon=1), {"page": "text"}, cases=5))
     True
     """
+    if cases < 1:
+        raise PlanError("audit(cases=...): takes a whole number above zero.")
     words = {"unit": unit, "where": where, "derive": derive, "weight": weight, "max_weight": max_weight}
     search = Search(dataflow, columns, words, seed, values)
     begun, result = time.monotonic(), Audit(modes=search.modes, load=load or loading(dataflow))
     end = begun + (float("inf") if seconds is None else seconds)
     notes: dict[str, None] = {}
     for number in range(cases):
-        if time.monotonic() > end:
+        if number and time.monotonic() > end:  # what tried nothing would find nothing
             break
         case, way = search.case(number)
         result.cases += 1

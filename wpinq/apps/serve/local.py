@@ -48,6 +48,8 @@ def inside(config: Config, operations: Sequence[Operation], analyst: str, cap: F
 def _cap(catalogue: Catalogue, analyst: str, cap: Fraction) -> None:
     """Cap the analyst in each ledger; where the cap is this one no row is added, however often an agent begins."""
     ledgers = {data_set.ledger.identity: data_set.ledger for data_set in catalogue.data.values()}
+    for ledger in ledgers.values():  # all are looked at before one is changed
+        ledger.promise.insist_on_cap(ledger.name, cap, None)
     for ledger in ledgers.values():
         if Allowance.of(ledger, analyst)[0].cap != cap:
             ledger.cap(analyst, cap)

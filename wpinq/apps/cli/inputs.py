@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -199,8 +200,9 @@ class Input:
         """What its ledger, made or to be made, adds up: the accounting of its promise."""
         from wpinq.core import PURE, RHO, Ledger
 
-        if self.ledger is not None and (ledger := Ledger.find(self.ledger)) is not None:
-            return ledger.promise.accounting
+        with suppress(LedgerError):  # which is said when it is opened for the question
+            if self.ledger is not None and (ledger := Ledger.find(self.ledger)) is not None:
+                return ledger.promise.accounting
         return RHO if self.rho is not None else self.accounting or PURE
 
     def insist_on_a_number(self) -> None:

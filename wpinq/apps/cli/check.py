@@ -74,12 +74,8 @@ def _print(report: Report) -> None:
     console = Console()
     console.print(WARNING, highlight=False)
     size = "" if report.size is None else f", {report.size:,} bytes"
-    number = len(report.schema.left_out)
-    left_out = (
-        f"{number:,} columns are left out" if number > 1 else "a column is left out" if number else "nothing is wrong"
-    )
-    what = f"{report.dropped:,} rows dropped" if report.counts or report.missing else left_out
-    console.print(Text(one_line(f"{report.name}{size}: {report.rows:,} records of {report.schema}; {what}.")))
+    records = f"{report.rows:,} records of {report.schema}"
+    console.print(Text(one_line(f"{report.name}{size}: {records}; {_verdict(report)}.")))
     table = Table("what is wrong", "how often", "column", "rows")
     for reason, number in report.counts.items():
         shown = [problem for problem in report.problems if problem.reason == reason]
@@ -97,6 +93,16 @@ def _print(report: Report) -> None:
         console.print(table)
     for hint in report.hints:
         console.print(Text(one_line(f"{hint}.")), soft_wrap=True)
+
+
+def _verdict(report: Report) -> str:
+    """What is wrong in all, as a clause."""
+    if report.counts or report.missing:
+        return f"{report.dropped:,} rows dropped"
+    number = len(report.schema.left_out)
+    if number > 1:
+        return f"{number:,} columns are left out"
+    return "a column is left out" if number else "nothing is wrong"
 
 
 def _position(problem: Problem) -> str:

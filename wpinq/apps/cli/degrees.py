@@ -20,6 +20,7 @@ from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
     from wpinq import Quote
+    from wpinq.collection import Collection
     from wpinq.core import DataSet, Node, Terms
     from wpinq.postprocess.degrees.fit import Fit
 
@@ -113,13 +114,14 @@ def degrees(
     terms, allowed = terms_of(epsilon, rho, budget)
     share = share_of(split, method, prior)
     written = check_fit(json, plot, synthesize, data.files())
-    schema = data.limitless()._node.schema
+    empty = data.limitless()
+    schema = empty._node.schema
     pair = (next((name for name in schema.names if name != of), "user"), schema[of].name)
 
     how = {"split": share, "method": method and method.value, "prior": prior and prior.value, "analyst": analyst}
-    quotes = quoted(data, of, terms, how)
+    quotes = quoted(empty, of, terms, how)
     if explain:
-        typer.echo(explained([prices("degrees", quotes)], data, data.limitless(), allowed, **_price(terms)))
+        typer.echo(explained([prices("degrees", quotes)], data, empty, allowed, **_price(terms)))
         return
     release = measured(data, of, terms, how, budget=allowed)
     if json is not None:
@@ -167,14 +169,14 @@ def share_of(split: str | None, method: MethodOption | None, prior: PriorOption 
     return share
 
 
-def quoted(data: Input, of: str, terms: Terms, how: dict[str, Any]) -> list[Quote[Any]]:
+def quoted(empty: Collection, of: str, terms: Terms, how: dict[str, Any]) -> list[Quote[Any]]:
     """What a release would measure: what is refused is refused here, without records, before a ledger is made."""
     import polars as pl
 
     from wpinq.degrees.release import quoted
 
     how = how | {"method": how["method"] or "posterior"}
-    return quoted(data.limitless().map(pl.col(of)), terms, name=f"degrees of {of}", **how)
+    return quoted(empty.map(pl.col(of)), terms, name=f"degrees of {of}", **how)
 
 
 def measured(data: Input, of: str, terms: Terms, how: dict[str, Any], *, budget: Fraction | None) -> FittedRelease:

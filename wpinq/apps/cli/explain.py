@@ -40,7 +40,6 @@ def explain(
     A dataflow for streams is explained with --follow, or with the stream as INPUT.
     """
     from wpinq.apps.cli.show import protects_line
-    from wpinq.core import PURE
     from wpinq.exact import decimal
 
     amount = options.amount(budget, "--budget")
@@ -48,7 +47,7 @@ def explain(
     script = load(dataflow)
     stream = Stream(data, find(dataflow), budget, 60.0, 60.0, None) if streams(data.source, follow=follow) else None
     if stream is None:
-        rehearsal = _rehearsed(script, data, epsilons=accounting in (None, PURE) and rho is None)
+        rehearsal = _rehearsed(script, data, epsilons=replace(data, accounting=accounting, rho=rho).adds_epsilons)
     else:
         rehearsal = stream.rehearse(script)
     for name, measurement in rehearsal.measurements.items():

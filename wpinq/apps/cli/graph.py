@@ -92,9 +92,10 @@ def graph(
     if bipartite and mutual:
         raise PlanError("--mutual is of edges that both ends list; --bipartite has pairs. Leave one of them out.")
     quoted, measure = questions(mutual=mutual, bipartite=bipartite)
-    quotes = quoted(data.limitless(), cost, analyst=analyst)  # what is refused is refused here, without records
+    empty = data.limitless()
+    quotes = quoted(empty, cost, analyst=analyst)  # what is refused is refused here, without records
     if explain:
-        typer.echo(explained([prices("graph", quotes.quotes.values())], data, data.limitless(), allowed, epsilon=cost))
+        typer.echo(explained([prices("graph", quotes.quotes.values())], data, empty, allowed, epsilon=cost))
         return
     edges = data.protect_to_spend(cost, budget=allowed)
     measured = measure(edges, cost, analyst=analyst)

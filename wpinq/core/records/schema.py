@@ -67,7 +67,7 @@ class Schema:
     """The columns of a record, in order.
 
     Attributes:
-        columns: They.
+        columns: The columns of each record.
         left_out: Columns of the source that no record has, each with its type, which cannot be read.
     """
 

@@ -25,3 +25,8 @@ def test_no_unit_matters_more_than_it_is_charged(theme):
 def test_nor_in_programs_of_any_steps(first):
     for seed in range(first, first + often(10)):
         assert not FUZZER.wrong(seed)
+
+
+@deeper
+def test_a_step_that_a_dither_alone_makes_is_no_loss():
+    assert not FUZZER.wrong(825003026)  # its selection reads nothing of the unit; the dithers of two runs differ

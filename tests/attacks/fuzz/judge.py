@@ -179,12 +179,13 @@ def apart(one: Content, other: Content, steps: bool) -> int:
 
 
 def own_bins(one: QuotedAggregate, other: QuotedAggregate) -> list[int]:
-    """The weights of bins that are nothing without the unit."""
+    """The weights of bins that are nothing without the unit, but for the one step that a dither alone may make."""
     mine, others = one.content or {}, other.content or {}
     if is_steps(one.question.node.schema):
         top = max((end for _, end in others), default=1)  # type: ignore[misc]
         return [w for (start, end), w in mine.items() for _ in range(max(start, top), min(end, top + 50))]  # type: ignore[misc]
-    return [weight for key, weight in mine.items() if key not in others]
+    least = 1 if dithered(one) else 0
+    return [weight for key, weight in mine.items() if key not in others and weight > least]
 
 
 def shown(bins: list[int], chance: Callable[[int], Decimal]) -> Decimal:

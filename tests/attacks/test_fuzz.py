@@ -30,3 +30,8 @@ def test_nor_in_programs_of_any_steps(first):
 @deeper
 def test_a_step_that_a_dither_alone_makes_is_no_loss():
     assert not FUZZER.wrong(825003026)  # its selection reads nothing of the unit; the dithers of two runs differ
+
+
+@deeper
+def test_records_with_nan_and_with_null_are_one_persons():
+    assert not FUZZER.wrong(910001855)

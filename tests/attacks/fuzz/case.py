@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+
+from attacks.fuzz.equal import canon
 
 WAYS = ["split", "tuples", "parquet", "shards"]
 """Other ways to hand over or to compute the same; `run` knows them."""
@@ -54,11 +55,6 @@ def number_of(time: object, span: int) -> int | None:
     return None if time is None else int(time) // span  # type: ignore[call-overload]
 
 
-def named(person: object) -> object:
-    """A person as records name them: NaN is null there, so records with either are one person's."""
-    return None if isinstance(person, float) and math.isnan(person) else person
-
-
 @dataclass(frozen=True)
 class Case:
     """A program.
@@ -86,8 +82,8 @@ class Case:
             gone = [row for at, row in self.places if at == number]
             if self.person is not None and "users" in table.unit:
                 column = table.names.index("user")
-                person = named(self.person[0])
-                gone = [place for place, row in enumerate(table.rows) if named(row[column]) == person]
+                person = canon(self.person[0])  # NaN is null, so records with either are one person's
+                gone = [place for place, row in enumerate(table.rows) if canon(row[column]) == person]
                 if self.window is not None and table.span is not None:
                     at, span = table.names.index(table.span[0]), table.span[1]
                     gone = [p for p in gone if number_of(table.rows[p][at], span) == self.window[0]]
